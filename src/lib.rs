@@ -1,0 +1,4 @@
+//! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
+
+pub mod model;
+pub mod tree;

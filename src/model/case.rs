@@ -1,0 +1,104 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Check, Ratio, RelPath};
+
+/// One question of the exam.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case {
+    pub id: String,
+    pub group: Option<String>,
+    /// Why this case exists, for people.
+    pub note: Option<String>,
+    pub stimulus: Stimulus,
+    pub room: Room,
+    pub checks: Vec<Check>,
+    /// What the judge may read but does not score.
+    pub context: Option<String>,
+    pub timeout: Option<Duration>,
+    pub repeat: Option<u32>,
+    pub pass_when: PassRule,
+    /// A file with an output known to be good.
+    pub oracle: Option<PathBuf>,
+    pub meta: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Stimulus {
+    /// User messages, sent one after another in one session. Never empty.
+    Turns(Vec<String>),
+    /// The skill invoked by name, as its own command.
+    SkillCommand { args: String },
+}
+
+/// What the agent finds when it opens its eyes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Room {
+    pub base: Base,
+    /// Folders laid over the base, in order; later ones win.
+    pub overlays: Vec<PathBuf>,
+    pub skill: SkillName,
+    pub files: Vec<Fixture>,
+    /// Shell scripts run before and after the agent, in its home and workspace.
+    pub setup: Option<String>,
+    pub teardown: Option<String>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self {
+            base: Base::Empty,
+            overlays: Vec::new(),
+            skill: SkillName::Own,
+            files: Vec::new(),
+            setup: None,
+            teardown: None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Base {
+    /// A copy of the project, without its evals, its dependencies and what git ignores.
+    Project,
+    Empty,
+}
+
+/// Under which name the skill is staged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SkillName {
+    Own,
+    /// A name that occurs nowhere else, so that only the description can have fired it.
+    Alias,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fixture {
+    pub from: PathBuf,
+    pub to: RelPath,
+    pub access: Access,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Access {
+    ReadOnly,
+    Mutable,
+}
+
+/// When a case passes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum PassRule {
+    EveryRequiredCheck,
+    /// The share of runs in which the skill fired, against a threshold. `None` leaves the
+    /// threshold to the settings.
+    FireRate(Option<Ratio>),
+    /// The case only counts towards rates; it has no pass of its own.
+    Tally,
+}

@@ -1,0 +1,235 @@
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Finding, Observation, RelPath};
+
+/// One thing that must be so, or would be nice.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// Unique within its case, and stable: reports compare runs by it.
+    pub id: String,
+    /// A name for people.
+    pub name: Option<String>,
+    pub need: Need,
+    pub looks_at: LooksAt,
+    pub kind: CheckKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Need {
+    Required,
+    Advisory,
+}
+
+/// The text a check reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LooksAt {
+    /// The last assistant message of the last turn.
+    Output,
+    /// All assistant text of all turns.
+    AllText,
+    /// One file the agent was to write. Missing is a failure.
+    File(RelPath),
+    /// Every file that matches and was created or changed, in order.
+    Files(Vec<String>),
+    /// Output, tool calls, files: for checks that read no single text.
+    WholeRun,
+}
+
+#[derive(Debug, Clone)]
+pub enum CheckKind {
+    /// Decided by code. What kinds there are is the registry of `score`.
+    Exact(Arc<dyn Rule>),
+    Judged(Judged),
+    Sections(Vec<Section>),
+    Activation(Activation),
+}
+
+/// A deterministic check: data that can write itself down and mark a run.
+pub trait Rule: fmt::Debug + Send + Sync {
+    /// Its key in a native eval file.
+    fn key(&self) -> &'static str;
+
+    /// What stands behind the key. Two rules are equal when key and value are.
+    fn value(&self) -> Value;
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding;
+}
+
+/// What a rule may look at.
+pub struct Evidence<'a> {
+    /// The text that the check's `looks_at` names.
+    pub text: &'a str,
+    pub observation: &'a Observation,
+    pub workspace: &'a dyn WorkspaceView,
+}
+
+/// The agent's workspace after the run, as far as a check may see it: regular files inside, read
+/// with a bound, never through a link that leads out.
+pub trait WorkspaceView: Sync {
+    fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>>;
+
+    /// Whether anything (a folder too) is there.
+    fn exists(&self, path: &RelPath) -> bool;
+
+    /// Where commands may run; `None` when only a record is left.
+    fn folder(&self) -> Option<&std::path::Path>;
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Judged {
+    pub statement: String,
+    /// What this statement needs the judge to know, not scored.
+    pub context: Option<String>,
+    pub scale: Scale,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Scale {
+    #[serde(rename = "pass-fail")]
+    PassFail,
+    #[serde(rename = "1-5")]
+    OneToFive,
+    #[serde(rename = "0-1")]
+    Unit,
+}
+
+impl Scale {
+    pub const ALL: [Scale; 3] = [Scale::PassFail, Scale::OneToFive, Scale::Unit];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Scale::PassFail => "pass-fail",
+            Scale::OneToFive => "1-5",
+            Scale::Unit => "0-1",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scale| scale.name() == text)
+    }
+
+    /// Whether the score is one the scale has, and if so whether it passes.
+    pub fn passes(self, score: f64) -> Option<bool> {
+        match self {
+            Scale::PassFail => (score == 0.0 || score == 1.0).then_some(score == 1.0),
+            Scale::OneToFive => {
+                ((1.0..=5.0).contains(&score) && score.fract() == 0.0).then_some(score >= 3.0)
+            }
+            Scale::Unit => (0.0..=1.0).contains(&score).then_some(score >= 0.5),
+        }
+    }
+}
+
+/// A part of the output that a model reads into entries, which code then checks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    pub name: String,
+    pub tiers: Vec<Tier>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tier {
+    pub label: String,
+    pub description: Option<String>,
+    pub min_entries: u32,
+    pub max_entries: Option<u32>,
+    pub fields: Vec<Field>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Field {
+    pub id: String,
+    pub name: String,
+    pub required: bool,
+    /// A registered format's name or a pattern for the whole value.
+    pub format: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Activation {
+    /// `Must`: one of these fires. `MustNot`: none of these does.
+    pub skills: Vec<String>,
+    pub expect: Expect,
+    pub by: By,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    Must,
+    MustNot,
+    Either,
+}
+
+impl Expect {
+    pub fn name(self) -> &'static str {
+        match self {
+            Expect::Must => "must",
+            Expect::MustNot => "must_not",
+            Expect::Either => "either",
+        }
+    }
+}
+
+/// Seen in a run, or guessed by a model. The two are never added up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum By {
+    Observed,
+    Predicted,
+}
+
+impl PartialEq for Check {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.id, &self.name, self.need, &self.looks_at, &self.kind)
+            == (&other.id, &other.name, other.need, &other.looks_at, &other.kind)
+    }
+}
+
+impl PartialEq for CheckKind {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (CheckKind::Exact(a), CheckKind::Exact(b)) => a.key() == b.key() && a.value() == b.value(),
+            (CheckKind::Judged(a), CheckKind::Judged(b)) => a == b,
+            (CheckKind::Sections(a), CheckKind::Sections(b)) => a == b,
+            (CheckKind::Activation(a), CheckKind::Activation(b)) => a == b,
+            (
+                CheckKind::Exact(_)
+                | CheckKind::Judged(_)
+                | CheckKind::Sections(_)
+                | CheckKind::Activation(_),
+                _,
+            ) => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_verdict_is_derived_from_the_score() {
+        for (scale, score, expected) in [
+            (Scale::OneToFive, 3.0, Some(true)),
+            (Scale::OneToFive, 2.0, Some(false)),
+            (Scale::OneToFive, 2.5, None),
+            (Scale::OneToFive, 0.0, None),
+            (Scale::OneToFive, 6.0, None),
+            (Scale::Unit, 0.5, Some(true)),
+            (Scale::Unit, 0.49, Some(false)),
+            (Scale::Unit, 1.5, None),
+            (Scale::Unit, f64::NAN, None),
+            (Scale::PassFail, 1.0, Some(true)),
+            (Scale::PassFail, 0.0, Some(false)),
+            (Scale::PassFail, 0.7, None),
+        ] {
+            assert_eq!(scale.passes(score), expected, "{scale:?} {score}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+use serde::Serialize;
+
+/// A range of bytes in one source text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Span {
+    pub start: usize,
+    pub end: usize,
+}
+
+impl Span {
+    pub fn new(start: usize, end: usize) -> Self {
+        Self { start, end }
+    }
+
+    pub fn to(self, other: Span) -> Span {
+        Span::new(self.start, other.end.max(self.start))
+    }
+
+    /// Line and column, both from 1, columns in characters.
+    pub fn position(self, text: &str) -> Position {
+        let mut at = self.start.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        let before = &text[..at];
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Position {
+            line: before.bytes().filter(|&b| b == b'\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The file cannot be used.
+    Error,
+    /// The file can be used, and its author would want to know.
+    Warning,
+    /// Something was kept or ignored on purpose.
+    Notice,
+}
+
+/// What is wrong, where, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Diagnostic {
+    pub severity: Severity,
+    /// A stable kebab-case name for this kind of problem.
+    pub code: &'static str,
+    pub message: String,
+    pub span: Option<Span>,
+    pub help: Option<String>,
+}
+
+/// Every problem of one source, in the order found. Lowering goes on after an error so that a
+/// person sees all of them at once; the number is bounded because input is hostile.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Diagnostics {
+    found: Vec<Diagnostic>,
+    dropped: usize,
+}
+
+const MOST: usize = 200;
+
+impl Diagnostics {
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        if self.found.len() < MOST || diagnostic.severity == Severity::Error && !self.has_errors() {
+            self.found.push(diagnostic);
+        } else {
+            self.dropped += 1;
+        }
+    }
+
+    pub fn error(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
+        self.add(Severity::Error, code, span.into(), message.into(), None);
+    }
+
+    pub fn error_help(
+        &mut self,
+        code: &'static str,
+        span: impl Into<Option<Span>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Severity::Error, code, span.into(), message.into(), Some(help.into()));
+    }
+
+    pub fn warning(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
+        self.add(Severity::Warning, code, span.into(), message.into(), None);
+    }
+
+    pub fn warning_help(
+        &mut self,
+        code: &'static str,
+        span: impl Into<Option<Span>>,
+        message: impl Into<String>,
+        help: impl Into<String>,
+    ) {
+        self.add(Severity::Warning, code, span.into(), message.into(), Some(help.into()));
+    }
+
+    pub fn notice(&mut self, code: &'static str, span: impl Into<Option<Span>>, message: impl Into<String>) {
+        self.add(Severity::Notice, code, span.into(), message.into(), None);
+    }
+
+    fn add(
+        &mut self,
+        severity: Severity,
+        code: &'static str,
+        span: Option<Span>,
+        message: String,
+        help: Option<String>,
+    ) {
+        self.push(Diagnostic { severity, code, message, span, help });
+    }
+
+    pub fn has_errors(&self) -> bool {
+        self.found.iter().any(|d| d.severity == Severity::Error)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
+        self.found.iter()
+    }
+
+    /// How many were left out because there were too many to show.
+    pub fn dropped(&self) -> usize {
+        self.dropped
+    }
+
+    pub fn extend(&mut self, other: Diagnostics) {
+        self.dropped += other.dropped;
+        for diagnostic in other.found {
+            self.push(diagnostic);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+use serde::{Deserialize, Serialize};
+
+use super::Ratio;
+
+/// What a run must reach for its exit code to be 0.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    pub name: GateName,
+    pub threshold: Ratio,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateName {
+    /// Every case passes. Its threshold is 1 by meaning.
+    AllCasesPass,
+    PassRate,
+    MeanScore,
+    Stability,
+    Precision,
+    Recall,
+    F1,
+    Accuracy,
+}
+
+impl GateName {
+    pub const ALL: [GateName; 8] = [
+        GateName::AllCasesPass,
+        GateName::PassRate,
+        GateName::MeanScore,
+        GateName::Stability,
+        GateName::Precision,
+        GateName::Recall,
+        GateName::F1,
+        GateName::Accuracy,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            GateName::AllCasesPass => "all_cases_pass",
+            GateName::PassRate => "pass_rate",
+            GateName::MeanScore => "mean_score",
+            GateName::Stability => "stability",
+            GateName::Precision => "precision",
+            GateName::Recall => "recall",
+            GateName::F1 => "f1",
+            GateName::Accuracy => "accuracy",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|gate| gate.name() == text)
+    }
+}
+
+/// A gate after the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GateResult {
+    pub name: GateName,
+    /// `None` when nothing was measured: then the gate does not hold.
+    pub value: Option<f64>,
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub threshold: f64,
+    pub ok: bool,
+}

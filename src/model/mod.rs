@@ -1,0 +1,40 @@
+//! The domain: what an exam is made of.
+//!
+//! In: nothing. Out: types that cannot be wrong once built. Never: I/O, a file format, another module.
+
+mod case;
+mod check;
+mod diagnostic;
+mod digest;
+mod duration;
+mod ended;
+mod gate;
+mod observation;
+mod path;
+mod ratio;
+mod record;
+mod suite;
+mod summary;
+mod trial;
+mod verdict;
+
+pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
+pub use check::{
+    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, LooksAt, Need, Rule, Scale, Section,
+    Tier, WorkspaceView,
+};
+pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
+pub use digest::Digest;
+pub use duration::{format_duration, parse_duration};
+pub use ended::Ended;
+pub use gate::{Gate, GateName, GateResult};
+pub use observation::{
+    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
+};
+pub use path::RelPath;
+pub use ratio::Ratio;
+pub use record::TrialRecord;
+pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
+pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};
+pub use trial::{Arm, Condition, Mode, Trial, TrialId};
+pub use verdict::{CheckResult, Finding, Verdict, Why};

@@ -1,0 +1,139 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Ended, RelPath};
+
+/// What was seen of one run, the same for every agent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observation {
+    pub ended: Ended,
+    /// What the process or the stream itself said about an ending that is not `Finished`.
+    pub ended_because: Option<String>,
+    /// Everything the agent said and did, in order, over all turns.
+    pub steps: Vec<Step>,
+    /// The last assistant message of the last turn.
+    pub output: String,
+    /// The skills the agent itself said it could use; `None` if it does not say.
+    pub skills_listed: Option<Vec<String>>,
+    pub activated: Vec<Activated>,
+    pub files: Vec<FileChange>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub api_calls: Option<u64>,
+    /// How many user messages were sent.
+    pub turns: usize,
+    pub model: Option<String>,
+    pub agent_version: Option<String>,
+    pub seconds: f64,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Step {
+    /// A user message of ours, which begins a turn.
+    User(String),
+    Text(String),
+    Tool(ToolCall),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub name: String,
+    pub input: Value,
+    pub result: Option<String>,
+    /// `None` while no result was seen.
+    pub ok: Option<bool>,
+}
+
+/// A skill that the agent took up by itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Activated {
+    /// As the agent named it, without a plugin's namespace.
+    pub skill: String,
+    pub plugin: Option<String>,
+    pub evidence: ActivationEvidence,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ActivationEvidence {
+    /// The agent's own skill tool, called with success.
+    SkillTool,
+    /// The skill's SKILL.md was read.
+    ReadSkillFile { tool: String },
+}
+
+impl ActivationEvidence {
+    pub fn in_words(&self) -> String {
+        match self {
+            ActivationEvidence::SkillTool => "called the skill tool".to_owned(),
+            ActivationEvidence::ReadSkillFile { tool } => format!("read its SKILL.md with {tool}"),
+        }
+    }
+}
+
+/// Whether a skill fired in a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fired {
+    Yes(ActivationEvidence),
+    No,
+    /// The run did not get far enough to say no.
+    Unknown(String),
+}
+
+impl Observation {
+    pub fn fired(&self, skill: &str) -> Fired {
+        let seen = self.activated.iter().find(|activated| activated.skill == skill);
+        match seen {
+            Some(activated) => Fired::Yes(activated.evidence.clone()),
+            None if self.ended.can_be_marked() => Fired::No,
+            None => Fired::Unknown(format!("the agent {}", self.ended.in_words())),
+        }
+    }
+
+    /// All assistant text, in order, a blank line between messages.
+    pub fn all_text(&self) -> String {
+        let texts: Vec<&str> = self
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Text(text) => Some(text.as_str()),
+                Step::User(_) | Step::Tool(_) => None,
+            })
+            .collect();
+        texts.join("\n\n")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    pub path: RelPath,
+    pub change: Change,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Change {
+    Created,
+    Changed,
+    Deleted,
+}
+
+/// Tokens, as the agent or the API counted them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    pub input: u64,
+    pub output: u64,
+    pub cache_read: u64,
+    pub cache_write: u64,
+}
+
+impl Usage {
+    pub fn add(&mut self, other: Usage) {
+        self.input = self.input.saturating_add(other.input);
+        self.output = self.output.saturating_add(other.output);
+        self.cache_read = self.cache_read.saturating_add(other.cache_read);
+        self.cache_write = self.cache_write.saturating_add(other.cache_write);
+    }
+}

@@ -1,0 +1,137 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{Arm, Case, Diagnostics, Digest, Gate, Mode, Ratio};
+
+/// One eval file (or one folder of them) as every later stage sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Suite {
+    pub name: String,
+    pub origin: Origin,
+    pub description: Option<String>,
+    /// The skills under test. Several only where a suite measures how they are told apart.
+    pub skills: Vec<SkillRef>,
+    pub cases: Vec<Case>,
+    /// What the file itself says about running.
+    pub run: RunPolicy,
+    /// What its format says where the file, the project and the user are silent.
+    pub defaults: RunPolicy,
+    pub judge: JudgePolicy,
+    pub gates: Vec<Gate>,
+    /// What the file says that no stage uses. Kept so that converting loses nothing.
+    pub meta: BTreeMap<String, Value>,
+}
+
+/// Where a suite came from. For reports and messages only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    pub dialect: String,
+    pub path: PathBuf,
+    pub digest: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillRef {
+    pub name: String,
+    /// The skill's folder, its SKILL.md or a command file; `None` if only the name is known.
+    pub path: Option<PathBuf>,
+    pub plugin: Option<String>,
+}
+
+/// How a suite wants to be run. Every field is optional because each is one layer of settings.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunPolicy {
+    pub agents: Vec<String>,
+    pub model: Option<String>,
+    pub repeat: Option<u32>,
+    pub timeout: Option<Duration>,
+    pub arms: Vec<Arm>,
+    pub mode: Option<Mode>,
+    pub script: Option<PathBuf>,
+    pub trigger_threshold: Option<Ratio>,
+    /// Background tasks of the agent are made to run in the foreground.
+    pub sync_tasks: Option<bool>,
+    /// Whether a run that ends by asking a question counts as `AskedUser`.
+    pub detect_questions: Option<bool>,
+    /// Text put before the user's message for agents that know no skill command.
+    pub system_prompt: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JudgePolicy {
+    pub model: Option<String>,
+    pub provider: Option<Provider>,
+    pub transport: Option<Transport>,
+    pub votes: Option<u32>,
+    /// The request as a blind comparison shows it to the judge.
+    pub user_prompt: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Provider {
+    Auto,
+    Anthropic,
+    Openai,
+}
+
+impl Provider {
+    pub const NAMES: [&'static str; 3] = ["anthropic", "openai", "auto"];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Provider::Auto),
+            "anthropic" => Some(Provider::Anthropic),
+            "openai" => Some(Provider::Openai),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Provider::Auto => "auto",
+            Provider::Anthropic => "anthropic",
+            Provider::Openai => "openai",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    Auto,
+    Api,
+    Cli,
+}
+
+impl Transport {
+    pub const NAMES: [&'static str; 3] = ["api", "cli", "auto"];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "auto" => Some(Transport::Auto),
+            "api" => Some(Transport::Api),
+            "cli" => Some(Transport::Cli),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Transport::Auto => "auto",
+            Transport::Api => "api",
+            Transport::Cli => "cli",
+        }
+    }
+}
+
+/// What reading one source gives: a suite if it could be understood, and everything worth saying.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered {
+    pub suite: Option<Suite>,
+    pub diagnostics: Diagnostics,
+}

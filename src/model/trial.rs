@@ -1,0 +1,163 @@
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Digest;
+
+/// One run of one case under one condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    pub id: TrialId,
+    /// Positions in the plan's suites and in that suite's cases.
+    pub suite: usize,
+    pub case: usize,
+    pub condition: Condition,
+    /// From 1.
+    pub attempt: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Condition {
+    pub agent: String,
+    pub model: Option<String>,
+    pub arm: Arm,
+    pub mode: Mode,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arm {
+    #[serde(rename = "with")]
+    WithSkill,
+    #[serde(rename = "without")]
+    WithoutSkill,
+    Version(u32),
+}
+
+impl Arm {
+    pub fn name(self) -> String {
+        match self {
+            Arm::WithSkill => "with".to_owned(),
+            Arm::WithoutSkill => "without".to_owned(),
+            Arm::Version(n) => format!("v{n}"),
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "with" => Some(Arm::WithSkill),
+            "without" => Some(Arm::WithoutSkill),
+            _ => text.strip_prefix('v')?.parse().ok().map(Arm::Version),
+        }
+    }
+}
+
+/// How much the agent is pushed to use skills.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum Mode {
+    Baseline,
+    Smart,
+    Forced,
+    /// A system prompt of the user's own, by its name in the project file.
+    Named(String),
+}
+
+impl From<String> for Mode {
+    fn from(text: String) -> Self {
+        match text.as_str() {
+            "baseline" => Mode::Baseline,
+            "smart" => Mode::Smart,
+            "forced" => Mode::Forced,
+            _ => Mode::Named(text),
+        }
+    }
+}
+
+impl From<Mode> for String {
+    fn from(mode: Mode) -> Self {
+        mode.name().to_owned()
+    }
+}
+
+impl Mode {
+    pub fn name(&self) -> &str {
+        match self {
+            Mode::Baseline => "baseline",
+            Mode::Smart => "smart",
+            Mode::Forced => "forced",
+            Mode::Named(name) => name,
+        }
+    }
+}
+
+/// Derived from what defines the trial, so that two plans of the same exam agree on it. Also the
+/// name of the trial's folder: it begins with the case's id, as far as file names allow.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TrialId(String);
+
+impl TrialId {
+    pub fn new(suite: &str, case: &str, condition: &Condition, attempt: u32) -> Self {
+        let digest = Digest::of_parts([
+            suite.as_bytes(),
+            case.as_bytes(),
+            condition.agent.as_bytes(),
+            condition.model.as_deref().unwrap_or("").as_bytes(),
+            condition.arm.name().as_bytes(),
+            condition.mode.name().as_bytes(),
+            &attempt.to_le_bytes(),
+        ]);
+        let readable: String = case
+            .chars()
+            .take(60)
+            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' })
+            .collect();
+        // A leading dot would hide the folder, and `.` and `..` are not names.
+        let readable = readable.trim_start_matches('.');
+        Self(format!("{readable}-{}", digest.short()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for TrialId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn condition() -> Condition {
+        Condition { agent: "claude".to_owned(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline }
+    }
+
+    #[test]
+    fn a_renamed_or_truncated_id_does_not_hide_a_regression() {
+        let long = "x".repeat(300);
+        let longer = format!("{long}y");
+        let ids: Vec<TrialId> = ["a/b", "a_b", "a:b", &long, &longer]
+            .iter()
+            .map(|case| TrialId::new("s", case, &condition(), 1))
+            .collect();
+        for (i, one) in ids.iter().enumerate() {
+            assert!(one.as_str().len() < 100);
+            for other in &ids[i + 1..] {
+                assert_ne!(one, other, "ids that only look alike stay apart");
+            }
+        }
+    }
+
+    #[test]
+    fn a_hostile_case_id_is_a_plain_folder_name() {
+        for case in ["../../etc", "..", ".hidden", "a\0b", "a/b", "ü\u{202e}"] {
+            let id = TrialId::new("s", case, &condition(), 1);
+            assert!(!id.as_str().contains(['/', '\0']) && !id.as_str().starts_with('.'), "{id}");
+        }
+    }
+}

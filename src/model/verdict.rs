@@ -1,0 +1,141 @@
+use serde::{Deserialize, Serialize};
+
+use super::Ended;
+
+/// What a check found. "No answer" is its own answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Pass,
+    Fail,
+    NotScored(Why),
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Why {
+    /// The run did not get far enough to be marked.
+    Ended(Ended),
+    /// The judge was asked and gave no usable answer.
+    JudgeFailed(String),
+    /// The judge was not asked, because the user said so or no judge is configured.
+    NotJudged(String),
+    /// The check itself could not be carried out (a pattern that backtracks without end, say).
+    CheckFailed(String),
+    /// The user did not trust the scripts of this case.
+    NotTrusted,
+    /// The skill was visible where it must not be, or missing where it must be.
+    InvalidArm(String),
+}
+
+impl Why {
+    pub fn in_words(&self) -> String {
+        match self {
+            Why::Ended(ended) => format!("the agent {}", ended.in_words()),
+            Why::JudgeFailed(why) => format!("the judge gave no usable answer: {why}"),
+            Why::NotJudged(why) => format!("not judged: {why}"),
+            Why::CheckFailed(why) => format!("the check could not be carried out: {why}"),
+            Why::NotTrusted => "its scripts were not trusted".to_owned(),
+            Why::InvalidArm(why) => format!("the arm is not valid: {why}"),
+        }
+    }
+}
+
+impl Verdict {
+    /// The answer to "did all of these hold": any failure is a failure, else any missing answer
+    /// is a missing answer. Nothing to hold is not a pass, so the caller says what it is.
+    pub fn all<'a>(verdicts: impl IntoIterator<Item = &'a Verdict>) -> Option<Verdict> {
+        let mut answer = None;
+        for verdict in verdicts {
+            match (verdict, &answer) {
+                (Verdict::Fail, _) => return Some(Verdict::Fail),
+                (Verdict::NotScored(why), None | Some(Verdict::Pass)) => {
+                    answer = Some(Verdict::NotScored(why.clone()));
+                }
+                (Verdict::NotScored(_), _) => {}
+                (Verdict::Pass, None) => answer = Some(Verdict::Pass),
+                (Verdict::Pass, Some(_)) => {}
+            }
+        }
+        answer
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Verdict::Pass => "pass",
+            Verdict::Fail => "fail",
+            Verdict::NotScored(_) => "not_scored",
+        }
+    }
+}
+
+/// What marking one check gives, before it is tied to the check's id.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    pub verdict: Verdict,
+    pub score: Option<f64>,
+    pub rationale: String,
+    pub evidence: Vec<String>,
+}
+
+impl Finding {
+    pub fn new(passed: bool, rationale: impl Into<String>) -> Self {
+        Self {
+            verdict: if passed { Verdict::Pass } else { Verdict::Fail },
+            score: None,
+            rationale: rationale.into(),
+            evidence: Vec::new(),
+        }
+    }
+
+    pub fn not_scored(why: Why) -> Self {
+        Self {
+            rationale: why.in_words(),
+            verdict: Verdict::NotScored(why),
+            score: None,
+            evidence: Vec::new(),
+        }
+    }
+
+    #[must_use]
+    pub fn with_evidence(mut self, evidence: impl Into<String>) -> Self {
+        self.evidence.push(evidence.into());
+        self
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CheckResult {
+    pub check: String,
+    /// Whether the case can pass without it.
+    pub required: bool,
+    pub verdict: Verdict,
+    pub score: Option<f64>,
+    pub rationale: String,
+    pub evidence: Vec<String>,
+    /// Statements of doubt: a quote that is not in the evidence, a check that would pass for
+    /// trivial reasons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub flags: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_absent_answer_is_neither_pass_nor_fail() {
+        let none = Verdict::NotScored(Why::NotTrusted);
+        for (verdicts, expected) in [
+            (vec![], None),
+            (vec![Verdict::Pass], Some(Verdict::Pass)),
+            (vec![Verdict::Pass, none.clone()], Some(none.clone())),
+            (vec![none.clone(), Verdict::Pass], Some(none.clone())),
+            (vec![none.clone(), Verdict::Fail], Some(Verdict::Fail)),
+            (vec![Verdict::Fail, none.clone()], Some(Verdict::Fail)),
+        ] {
+            assert_eq!(Verdict::all(&verdicts), expected, "{verdicts:?}");
+        }
+    }
+}

@@ -1,0 +1,220 @@
+use super::{Data, Entry, Node};
+use crate::model::{Diagnostics, Span};
+
+/// A mapping being read key by key. What was not asked for can be told afterwards.
+pub struct Object<'n> {
+    pub span: Span,
+    entries: &'n [Entry],
+    asked: Vec<&'static str>,
+}
+
+impl<'n> Object<'n> {
+    /// `what` names the thing in messages: "a case", "the file".
+    pub fn new(node: &'n Node, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
+        match &node.data {
+            Data::Map(entries) => Some(Self { span: node.span, entries, asked: Vec::new() }),
+            _ => {
+                diagnostics.error(
+                    "wrong-type",
+                    node.span,
+                    format!("{what} must be a mapping, not {}", node.what()),
+                );
+                None
+            }
+        }
+    }
+
+    pub fn get(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.asked.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// As `get`, but an explicit null is the same as nothing.
+    pub fn given(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.get(key).filter(|node| !node.is_null())
+    }
+
+    pub fn text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+        self.given(key).and_then(|node| text_of(node, key, diagnostics))
+    }
+
+    pub fn required_text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+        match self.given(key) {
+            Some(node) => {
+                let text = text_of(node, key, diagnostics)?;
+                if text.trim().is_empty() {
+                    diagnostics.error("empty-text", node.span, format!("\"{key}\" must not be blank"));
+                    return None;
+                }
+                Some(text)
+            }
+            None => {
+                self.missing(key, diagnostics);
+                None
+            }
+        }
+    }
+
+    pub fn bool(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<bool> {
+        let node = self.given(key)?;
+        match node.data {
+            Data::Bool(value) => Some(value),
+            _ => {
+                wrong_type(node, key, "true or false", diagnostics);
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds, both included.
+    pub fn int(
+        &mut self,
+        key: &'static str,
+        least: i64,
+        most: i64,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<i64> {
+        let node = self.given(key)?;
+        int_of(node, key, least, most, diagnostics)
+    }
+
+    /// A number within bounds, both included.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        least: f64,
+        most: f64,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<f64> {
+        let node = self.given(key)?;
+        let value = match node.data {
+            Data::Int(n) => n as f64,
+            Data::Float(x) => x,
+            _ => {
+                wrong_type(node, key, "a number", diagnostics);
+                return None;
+            }
+        };
+        if !(least..=most).contains(&value) {
+            diagnostics.error(
+                "out-of-range",
+                node.span,
+                format!("\"{key}\" must be between {least} and {most}"),
+            );
+            return None;
+        }
+        Some(value)
+    }
+
+    pub fn list(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n [Node]> {
+        let node = self.given(key)?;
+        match &node.data {
+            Data::List(items) => Some(items),
+            _ => {
+                wrong_type(node, key, "a list", diagnostics);
+                None
+            }
+        }
+    }
+
+    /// A list of texts; one text stands for a list of one.
+    pub fn texts(
+        &mut self,
+        key: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Vec<(&'n str, Span)>> {
+        let node = self.given(key)?;
+        match &node.data {
+            Data::Text(text) => Some(vec![(text, node.span)]),
+            Data::List(items) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| text_of(item, key, diagnostics).map(|text| (text, item.span)))
+                    .collect(),
+            ),
+            _ => {
+                wrong_type(node, key, "text or a list of texts", diagnostics);
+                None
+            }
+        }
+    }
+
+    pub fn missing(&self, key: &str, diagnostics: &mut Diagnostics) {
+        let start = Span::new(self.span.start, self.span.start + 1);
+        diagnostics.error("missing-key", start, format!("\"{key}\" is missing"));
+    }
+
+    /// Entries nobody asked for.
+    pub fn rest(&self) -> impl Iterator<Item = &'n Entry> + '_ {
+        self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
+    }
+
+    /// Unknown keys as errors, with the known key that was perhaps meant.
+    pub fn refuse_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
+        for entry in self.rest() {
+            let message = format!("unknown key \"{}\" in {what}", entry.key);
+            match closest(&entry.key, &self.asked) {
+                Some(known) => diagnostics.error_help(
+                    "unknown-key",
+                    entry.key_span,
+                    message,
+                    format!("did you mean \"{known}\"?"),
+                ),
+                None => diagnostics.error("unknown-key", entry.key_span, message),
+            }
+        }
+    }
+
+    /// Unknown keys as notices, for formats that permit them.
+    pub fn note_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
+        for entry in self.rest() {
+            diagnostics.notice(
+                "unknown-key",
+                entry.key_span,
+                format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key),
+            );
+        }
+    }
+}
+
+pub fn text_of<'n>(node: &'n Node, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+    match &node.data {
+        Data::Text(text) => Some(text),
+        _ => {
+            wrong_type(node, key, "text", diagnostics);
+            None
+        }
+    }
+}
+
+pub fn int_of(node: &Node, key: &str, least: i64, most: i64, diagnostics: &mut Diagnostics) -> Option<i64> {
+    match node.data {
+        Data::Int(value) if (least..=most).contains(&value) => Some(value),
+        Data::Int(_) => {
+            diagnostics.error(
+                "out-of-range",
+                node.span,
+                format!("\"{key}\" must be between {least} and {most}"),
+            );
+            None
+        }
+        _ => {
+            wrong_type(node, key, "a whole number", diagnostics);
+            None
+        }
+    }
+}
+
+pub fn wrong_type(node: &Node, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
+    diagnostics.error("wrong-type", node.span, format!("\"{key}\" must be {expected}, not {}", node.what()));
+}
+
+/// The known word that was perhaps meant.
+pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), *candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}

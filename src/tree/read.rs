@@ -1,0 +1,117 @@
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use super::{Node, json, yaml};
+use crate::model::{Diagnostics, Digest, Span};
+
+/// Larger eval files do not exist; larger files were named by mistake or in malice.
+const LARGEST: u64 = 32 * 1024 * 1024;
+
+/// A file's text and its tree.
+#[derive(Debug, Clone)]
+pub struct Source {
+    pub path: PathBuf,
+    pub text: String,
+    pub root: Node,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    Json,
+    Yaml,
+}
+
+impl Syntax {
+    /// By the name; a file named otherwise is YAML, which reads most JSON too.
+    pub fn of(path: &Path) -> Self {
+        match path.extension().and_then(|e| e.to_str()) {
+            Some("json") => Syntax::Json,
+            _ => Syntax::Yaml,
+        }
+    }
+}
+
+impl Source {
+    /// Reads and parses a file. On failure the text read so far comes back with the problem, so
+    /// that an excerpt can be shown.
+    pub fn read(path: &Path, diagnostics: &mut Diagnostics) -> (String, Option<Source>) {
+        let text = match read_text(path, diagnostics) {
+            Some(text) => text,
+            None => return (String::new(), None),
+        };
+        let source = Source::parse(path, text.clone(), Syntax::of(path), diagnostics);
+        (text, source)
+    }
+
+    pub fn parse(path: &Path, text: String, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Source> {
+        let root = match syntax {
+            Syntax::Json => json::parse(&text, diagnostics),
+            Syntax::Yaml => yaml::parse(&text, diagnostics),
+        }?;
+        Some(Source { path: path.to_owned(), text, root })
+    }
+
+    pub fn digest(&self) -> Digest {
+        Digest::of(self.text.as_bytes())
+    }
+
+    /// The folder that relative paths in the file start from.
+    pub fn folder(&self) -> &Path {
+        match self.path.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+}
+
+fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
+    let bytes = match read_bounded(path) {
+        Ok(bytes) => bytes,
+        Err(problem) => {
+            diagnostics.error("unreadable-file", None, format!("cannot read {}: {problem}", path.display()));
+            return None;
+        }
+    };
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
+    match String::from_utf8(bytes) {
+        Ok(text) => Some(text),
+        Err(error) => {
+            let at = error.utf8_error().valid_up_to();
+            let valid = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+            let position = Span::new(at, at).position(&valid);
+            diagnostics.error_help(
+                "invalid-utf8",
+                None,
+                format!(
+                    "not UTF-8 text: line {}, column {} is where it breaks",
+                    position.line, position.column
+                ),
+                "save the file as UTF-8",
+            );
+            None
+        }
+    }
+}
+
+fn read_bounded(path: &Path) -> Result<Vec<u8>, String> {
+    // Asked before opening: opening a named pipe would wait for a writer.
+    let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+    if metadata.is_dir() {
+        return Err("it is a folder".to_owned());
+    }
+    if !metadata.is_file() {
+        return Err("it is not a regular file".to_owned());
+    }
+    let too_large = || format!("it is larger than {} MB", LARGEST / 1024 / 1024);
+    if metadata.len() > LARGEST {
+        return Err(too_large());
+    }
+    let mut bytes = Vec::with_capacity(metadata.len() as usize);
+    let file = File::open(path).map_err(|error| error.to_string())?;
+    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(too_large());
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,343 @@
+//! YAML 1.2 with merge keys, bounded against alias bombs and deep nesting.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
+
+use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
+use crate::model::{Diagnostics, Span};
+
+pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let mut builder =
+        Builder { text, anchors: HashMap::new(), open: Vec::new(), nodes: 0, root: None, diagnostics };
+    let mut documents = 0;
+    for event in Parser::new_from_str(text) {
+        let (event, span) = match event {
+            Ok(pair) => pair,
+            Err(error) => {
+                let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+                let help = (text[at..].starts_with('\t') || error.info().contains("tab"))
+                    .then_some("indent with spaces; YAML does not allow tabs");
+                let message = format!("not valid YAML: {}", error.info());
+                match help {
+                    Some(help) => {
+                        builder.diagnostics.error_help("invalid-yaml", Span::new(at, at), message, help)
+                    }
+                    None => builder.diagnostics.error("invalid-yaml", Span::new(at, at), message),
+                }
+                return None;
+            }
+        };
+        if matches!(event, Event::DocumentStart(..)) {
+            documents += 1;
+            if documents > 1 {
+                builder.diagnostics.error(
+                    "several-documents",
+                    to_span(&span, text),
+                    "one file holds one document; a second begins here",
+                );
+                return None;
+            }
+        }
+        if let Err(Stop) = builder.event(event, to_span(&span, text)) {
+            return None;
+        }
+    }
+    match builder.root {
+        Some(root) => Some(root),
+        None => {
+            diagnostics.error("empty-file", None, "the file is empty");
+            None
+        }
+    }
+}
+
+fn to_span(span: &YamlSpan, text: &str) -> Span {
+    let range = span.byte_range().unwrap_or(0..0);
+    Span::new(range.start.min(text.len()), range.end.clamp(range.start, text.len().max(range.start)))
+}
+
+struct Builder<'t, 'd> {
+    text: &'t str,
+    anchors: HashMap<usize, Node>,
+    open: Vec<Open>,
+    nodes: usize,
+    root: Option<Node>,
+    diagnostics: &'d mut Diagnostics,
+}
+
+struct Open {
+    anchor: usize,
+    start: Span,
+    inside: Inside,
+}
+
+enum Inside {
+    List(Vec<Node>),
+    Map { entries: Vec<Entry>, key: Option<(String, Span)> },
+}
+
+/// A diagnostic has been given and building cannot go on.
+struct Stop;
+
+impl Builder<'_, '_> {
+    fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let forced_text = tag.as_ref().is_some_and(|tag| tag.core_suffix() == Some("str"));
+                let data = if style == ScalarStyle::Plain && !forced_text {
+                    plain_scalar(&text)
+                } else {
+                    Data::Text(text.into_owned())
+                };
+                self.complete(Node { span, data }, anchor)
+            }
+            Event::SequenceStart(_, anchor, _) => self.begin(anchor, span, Inside::List(Vec::new())),
+            Event::MappingStart(_, anchor, _) => {
+                self.begin(anchor, span, Inside::Map { entries: Vec::new(), key: None })
+            }
+            Event::SequenceEnd | Event::MappingEnd => self.end(span),
+            Event::Alias(anchor) => {
+                let Some(node) = self.anchors.get(&anchor).cloned() else {
+                    self.diagnostics.error("invalid-yaml", span, "this alias refers to itself");
+                    return Err(Stop);
+                };
+                self.nodes += size(&node);
+                self.complete(Node { span, data: node.data }, 0)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn begin(&mut self, anchor: usize, start: Span, inside: Inside) -> Result<(), Stop> {
+        if self.open.len() >= DEEPEST {
+            self.diagnostics.error("nested-too-deep", start, format!("nested deeper than {DEEPEST} levels"));
+            return Err(Stop);
+        }
+        self.open.push(Open { anchor, start, inside });
+        Ok(())
+    }
+
+    fn end(&mut self, end: Span) -> Result<(), Stop> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
+        let data = match open.inside {
+            Inside::List(items) => Data::List(items),
+            Inside::Map { entries, .. } => Data::Map(self.merged(entries)?),
+        };
+        let trimmed = self.text[open.start.start..end.end.max(open.start.start)].trim_end().len();
+        let span = Span::new(open.start.start, open.start.start + trimmed);
+        self.complete(Node { span, data }, open.anchor)
+    }
+
+    /// A finished node goes to whatever is open: a list, a mapping waiting for a key or a value,
+    /// or the document itself.
+    fn complete(&mut self, node: Node, anchor: usize) -> Result<(), Stop> {
+        self.nodes += 1;
+        if self.nodes > MOST_NODES {
+            self.diagnostics.error_help(
+                "too-many-nodes",
+                node.span,
+                "the document has too many values once its aliases are followed",
+                "write the repeated parts out, or use fewer aliases",
+            );
+            return Err(Stop);
+        }
+        if anchor > 0 {
+            self.anchors.insert(anchor, node.clone());
+        }
+        match self.open.last_mut().map(|open| &mut open.inside) {
+            None => self.root = Some(node),
+            Some(Inside::List(items)) => items.push(node),
+            Some(Inside::Map { entries, key }) => match key.take() {
+                Some((name, key_span)) => entries.push(Entry { key: name, key_span, value: node }),
+                None => match key_text(&node) {
+                    Some(name) => {
+                        let twice = name != "<<" && entries.iter().any(|entry| entry.key == name);
+                        *key = Some((name.clone(), node.span));
+                        if twice {
+                            self.diagnostics.error_help(
+                                "duplicate-key",
+                                node.span,
+                                format!("the key \"{name}\" stands here twice"),
+                                "keep one of them",
+                            );
+                        }
+                    }
+                    None => {
+                        self.diagnostics.error(
+                            "invalid-key",
+                            node.span,
+                            format!("a key cannot be {}", node.what()),
+                        );
+                        return Err(Stop);
+                    }
+                },
+            },
+        }
+        Ok(())
+    }
+
+    /// `<<: *base` adds the entries of the base that are not given here.
+    fn merged(&mut self, entries: Vec<Entry>) -> Result<Vec<Entry>, Stop> {
+        if !entries.iter().any(|entry| entry.key == "<<") {
+            return Ok(entries);
+        }
+        let (merges, mut own): (Vec<Entry>, Vec<Entry>) =
+            entries.into_iter().partition(|entry| entry.key == "<<");
+        for merge in merges {
+            let bases = match merge.value.data {
+                Data::Map(_) => vec![merge.value],
+                Data::List(items) => items,
+                _ => vec![merge.value],
+            };
+            for base in bases {
+                let Data::Map(inherited) = base.data else {
+                    self.diagnostics.error(
+                        "invalid-merge",
+                        base.span,
+                        "a merge key takes a mapping or a list of mappings",
+                    );
+                    return Err(Stop);
+                };
+                for entry in inherited {
+                    if !own.iter().any(|given| given.key == entry.key) {
+                        own.push(entry);
+                    }
+                }
+            }
+        }
+        Ok(own)
+    }
+}
+
+fn size(node: &Node) -> usize {
+    1 + match &node.data {
+        Data::List(items) => items.iter().map(size).sum(),
+        Data::Map(entries) => entries.iter().map(|entry| size(&entry.value)).sum(),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => 0,
+    }
+}
+
+fn key_text(node: &Node) -> Option<String> {
+    match &node.data {
+        Data::Text(text) => Some(text.clone()),
+        Data::Int(n) => Some(n.to_string()),
+        Data::Float(x) => Some(x.to_string()),
+        Data::Bool(b) => Some(b.to_string()),
+        Data::Null => Some("null".to_owned()),
+        Data::List(_) | Data::Map(_) => None,
+    }
+}
+
+/// The core schema of YAML 1.2. Timestamps stay text; `.nan` and `.inf` do too, so that no later
+/// stage meets a number that is not one.
+fn plain_scalar(text: &str) -> Data {
+    match text {
+        "" | "~" | "null" | "Null" | "NULL" => return Data::Null,
+        "true" | "True" | "TRUE" => return Data::Bool(true),
+        "false" | "False" | "FALSE" => return Data::Bool(false),
+        _ => {}
+    }
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) {
+        return match text.parse::<i64>() {
+            Ok(int) => Data::Int(int),
+            Err(_) => text.parse().map_or_else(|_| Data::Text(text.to_owned()), Data::Float),
+        };
+    }
+    let radix = [("0x", 16), ("0o", 8)]
+        .into_iter()
+        .find_map(|(prefix, radix)| i64::from_str_radix(text.strip_prefix(prefix)?, radix).ok());
+    if let Some(int) = radix {
+        return Data::Int(int);
+    }
+    let float_like = digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
+        && digits.bytes().all(|b| matches!(b, b'0'..=b'9' | b'.' | b'e' | b'E' | b'+' | b'-'))
+        && digits.bytes().any(|b| b.is_ascii_digit());
+    match text.parse::<f64>() {
+        Ok(float) if float_like && float.is_finite() => Data::Float(float),
+        _ => Data::Text(text.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    fn read(text: &str) -> Result<Value, String> {
+        let mut diagnostics = Diagnostics::default();
+        let node = parse(text, &mut diagnostics);
+        match diagnostics.iter().next() {
+            Some(problem) => Err(problem.code.to_owned()),
+            None => Ok(node.expect("a tree or a diagnostic").to_value()),
+        }
+    }
+
+    #[test]
+    fn scalars_and_structure() {
+        for (text, expected) in [
+            ("a: 1\nb: [x, 'y', \"z\"]", json!({"a": 1, "b": ["x", "y", "z"]})),
+            ("t: 2025-01-15T10:30:00Z", json!({"t": "2025-01-15T10:30:00Z"})),
+            (
+                "v: [1.5, 1e3, .inf, 0x10, 0o7, 007, 1.2.3, -4]",
+                json!({"v": [1.5, 1000.0, ".inf", 16, 7, 7, "1.2.3", -4]}),
+            ),
+            ("p: |\n  a\n  b\n", json!({"p": "a\nb\n"})),
+            (
+                "base: &b {x: 1, y: 2}\nc:\n  <<: *b\n  y: 3",
+                json!({"base": {"x": 1, "y": 2}, "c": {"y": 3, "x": 1}}),
+            ),
+            ("a: !!str 12", json!({"a": "12"})),
+            ("a: yes", json!({"a": "yes"})),
+            ("1: x", json!({"1": "x"})),
+            ("a:\r\n  - 1\r\n", json!({"a": [1]})),
+        ] {
+            assert_eq!(read(text), Ok(expected), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let bomb = (0..30).fold("a0: &a0 [x, x]\n".to_owned(), |text, i| {
+            format!("{text}a{}: &a{} [*a{i}, *a{i}, *a{i}, *a{i}]\n", i + 1, i + 1)
+        });
+        let deep_flow = "[".repeat(10_000);
+        let deep_block = (0..10_000).map(|_| "- ").collect::<String>();
+        for (text, code) in [
+            ("", "empty-file"),
+            ("# only a comment", "empty-file"),
+            ("a: 1\na: 2", "duplicate-key"),
+            ("a: 1\n---\nb: 2", "several-documents"),
+            ("a:\n\t- 1", "invalid-yaml"),
+            ("a: [1", "invalid-yaml"),
+            ("? [x]\n: 1", "invalid-key"),
+            ("a: &a [*a]", "invalid-yaml"),
+            ("<<: 3", "invalid-merge"),
+            (bomb.as_str(), "too-many-nodes"),
+        ] {
+            assert_eq!(read(text), Err(code.to_owned()), "{text:.60}");
+        }
+        assert!(read(&deep_flow).is_err());
+        assert!(read(&deep_block).is_err());
+    }
+
+    #[test]
+    fn spans_are_byte_ranges_of_the_source() {
+        let text = "ä: 1\nlist:\n  - ünï: \"x\"\n";
+        let mut diagnostics = Diagnostics::default();
+        let root = parse(text, &mut diagnostics).expect("valid");
+        let item = &root.get("list").and_then(Node::as_list).expect("a list")[0];
+        let value = item.get("ünï").expect("the value");
+        assert_eq!(&text[value.span.start..value.span.end], "\"x\"");
+        assert_eq!(value.span.position(text), crate::model::Position { line: 3, column: 10 });
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[a-c:\\-\\[\\]{}&*!|>'\"#%@` \n\t0-9.<,?é]{0,100}") {
+            let _ = read(&text);
+        }
+    }
+}
