@@ -1,0 +1,120 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{RuleKind, excerpt};
+use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
+use crate::tree::{Node, Object};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "contains",
+    doc: "the text contains this, letter by letter unless `ignore_case` is true",
+    schema,
+    looks_at: LooksAt::Output,
+    decode: |node, diagnostics| Some(Arc::new(Contains(Needle::decode("contains", node, diagnostics)?))),
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contains(pub Needle);
+
+impl Rule for Contains {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        self.0.value()
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        match self.0.find(evidence.text) {
+            Some(at) => Finding::new(true, format!("found \"{}\"", excerpt(&self.0.text, 80)))
+                .with_evidence(around(evidence.text, at)),
+            None => Finding::new(false, format!("\"{}\" does not occur", excerpt(&self.0.text, 80))),
+        }
+    }
+}
+
+/// A text to look for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Needle {
+    pub text: String,
+    pub ignore_case: bool,
+}
+
+impl Needle {
+    pub fn exact(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ignore_case: false }
+    }
+
+    pub fn ignoring_case(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ignore_case: true }
+    }
+
+    /// Either the text itself or `{text, ignore_case}`.
+    pub fn decode(key: &'static str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        if node.as_map().is_none() {
+            return crate::tree::text_of(node, key, diagnostics).map(Self::exact);
+        }
+        let mut object = Object::new(node, key, diagnostics)?;
+        let text = object.get("text").map(|text| crate::tree::text_of(text, "text", diagnostics));
+        let ignore_case = object.bool("ignore_case", diagnostics).unwrap_or(false);
+        object.refuse_rest(key, diagnostics);
+        match text {
+            Some(text) => Some(Self { text: text?.to_owned(), ignore_case }),
+            None => {
+                object.missing("text", diagnostics);
+                None
+            }
+        }
+    }
+
+    pub fn value(&self) -> Value {
+        if self.ignore_case {
+            json!({"text": self.text, "ignore_case": true})
+        } else {
+            Value::String(self.text.clone())
+        }
+    }
+
+    /// Where it occurs first, as a byte offset into a text of the same letters (lower case may
+    /// have other lengths, so the offset is only good for an excerpt).
+    pub fn find(&self, text: &str) -> Option<usize> {
+        if self.ignore_case {
+            text.to_lowercase().find(&self.text.to_lowercase())
+        } else {
+            text.find(&self.text)
+        }
+    }
+}
+
+pub fn schema() -> Value {
+    json!({
+        "oneOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "ignore_case": {"type": "boolean"}},
+                "required": ["text"],
+                "additionalProperties": false
+            }
+        ]
+    })
+}
+
+/// The line around a position, shortened.
+pub fn around(text: &str, at: usize) -> String {
+    let mut at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let end = text[at..].find('\n').map_or(text.len(), |newline| at + newline);
+    let line = &text[start..end];
+    if line.chars().count() <= 160 {
+        return excerpt(line, 160);
+    }
+    let before: Vec<char> = text[start..at].chars().rev().take(60).collect();
+    let shown: String = before.into_iter().rev().chain(text[at..end].chars()).collect();
+    excerpt(&shown, 160)
+}

@@ -1,0 +1,208 @@
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::regex::decode_pattern;
+use super::{Pattern, RuleKind, excerpt};
+use crate::model::{
+    Change, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
+};
+use crate::tree::{Node, Object, text_of};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "file",
+    doc: "a file in the workspace after the run: that it exists, or is absent, and what it says",
+    schema,
+    looks_at: LooksAt::WholeRun,
+    decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
+};
+
+#[derive(Debug, Clone)]
+pub struct FileRule {
+    pub path: RelPath,
+    pub expect: FileExpectation,
+}
+
+#[derive(Debug, Clone)]
+pub enum FileExpectation {
+    Absent,
+    /// There, and all of these hold.
+    Present {
+        contains: Vec<String>,
+        matches: Option<Pattern>,
+    },
+}
+
+impl FileRule {
+    /// Either the path alone, or `{path, exists, contains, matches}`.
+    fn decode(node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let present = FileExpectation::Present { contains: Vec::new(), matches: None };
+        if node.as_map().is_none() {
+            let path = decode_path(node, diagnostics)?;
+            return Some(Self { path, expect: present });
+        }
+        let mut object = Object::new(node, "file", diagnostics)?;
+        let path = match object.given("path") {
+            Some(path) => decode_path(path, diagnostics),
+            None => {
+                object.missing("path", diagnostics);
+                None
+            }
+        };
+        let exists = object.bool("exists", diagnostics).unwrap_or(true);
+        let contains = object.texts("contains", diagnostics).unwrap_or_default();
+        let matches_node = object.given("matches");
+        let matches = matches_node.map(|node| decode_pattern("matches", node, diagnostics));
+        object.refuse_rest("file", diagnostics);
+        if !exists && (!contains.is_empty() || matches.is_some()) {
+            diagnostics.error(
+                "contradiction",
+                node.span,
+                "a file that must not exist cannot contain anything",
+            );
+            return None;
+        }
+        let expect = if exists {
+            let contains = contains.into_iter().map(|(text, _)| text.to_owned()).collect();
+            let matches = match matches {
+                Some(compiled) => Some(compiled?),
+                None => None,
+            };
+            FileExpectation::Present { contains, matches }
+        } else {
+            FileExpectation::Absent
+        };
+        Some(Self { path: path?, expect })
+    }
+}
+
+fn decode_path(node: &Node, diagnostics: &mut Diagnostics) -> Option<RelPath> {
+    let text = text_of(node, "path", diagnostics)?;
+    let path = RelPath::new(text);
+    if path.is_none() {
+        diagnostics.error("escaping-path", node.span, format!("{text:?} is not a path inside the workspace"));
+    }
+    path
+}
+
+impl Rule for FileRule {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("path".to_owned(), json!(self.path.as_str()));
+        match &self.expect {
+            FileExpectation::Absent => {
+                map.insert("exists".to_owned(), json!(false));
+            }
+            FileExpectation::Present { contains, matches } => {
+                if !contains.is_empty() {
+                    map.insert("contains".to_owned(), json!(contains));
+                }
+                if let Some(pattern) = matches {
+                    map.insert("matches".to_owned(), json!(pattern.source()));
+                }
+            }
+        }
+        Value::Object(map)
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        let path = &self.path;
+        let there = evidence.workspace.exists(path);
+        let (contains, matches) = match &self.expect {
+            FileExpectation::Absent if there => {
+                return Finding::new(false, format!("{path} exists, and must not"));
+            }
+            FileExpectation::Absent => return Finding::new(true, format!("{path} does not exist")),
+            FileExpectation::Present { .. } if !there => {
+                return Finding::new(false, format!("{path} does not exist"));
+            }
+            FileExpectation::Present { contains, matches } => (contains, matches),
+        };
+        if contains.is_empty() && matches.is_none() {
+            return Finding::new(true, format!("{path} exists"));
+        }
+        let text = match read_text(evidence.workspace, path) {
+            Ok(text) => text,
+            Err(finding) => return finding,
+        };
+        if let Some(missing) = contains.iter().find(|needle| !text.contains(needle.as_str())) {
+            return Finding::new(false, format!("{path} does not contain \"{}\"", excerpt(missing, 80)));
+        }
+        match matches.as_ref().map(|pattern| (pattern, pattern.find(&text))) {
+            None => Finding::new(true, format!("{path} says what it must")),
+            Some((_, Ok(Some(range)))) => Finding::new(true, format!("{path} says what it must"))
+                .with_evidence(excerpt(&text[range], 160)),
+            Some((pattern, Ok(None))) => {
+                Finding::new(false, format!("{path} does not match /{}/", excerpt(pattern.source(), 80)))
+            }
+            Some((pattern, Err(too_hard))) => Finding::not_scored(Why::CheckFailed(format!(
+                "/{}/ {too_hard}",
+                excerpt(pattern.source(), 80)
+            ))),
+        }
+    }
+}
+
+fn schema() -> Value {
+    json!({
+        "oneOf": [
+            {"type": "string"},
+            {
+                "type": "object",
+                "properties": {
+                    "path": {"type": "string"},
+                    "exists": {"type": "boolean"},
+                    "contains": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+                    "matches": {"type": "string", "format": "regex"}
+                },
+                "required": ["path"],
+                "additionalProperties": false
+            }
+        ]
+    })
+}
+
+/// The text of one file, or the finding that it is missing or cannot be read.
+pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String, Finding> {
+    match workspace.read(path) {
+        Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(None) => Err(Finding::new(false, format!("{path} does not exist"))),
+        Err(error) => Err(Finding::not_scored(Why::CheckFailed(format!("cannot read {path}: {error}")))),
+    }
+}
+
+/// The texts of all created or changed files that match a glob, in order, each under its name.
+/// None at all is a failure: the agent was to write them.
+pub fn read_matching(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    globs: &[String],
+) -> Result<String, Finding> {
+    let mut out = String::new();
+    let mut builder = ignore::overrides::OverrideBuilder::new("/");
+    for glob in globs {
+        if let Err(error) = builder.add(&format!("/{}", glob.trim_start_matches('/'))) {
+            return Err(Finding::not_scored(Why::CheckFailed(format!("bad glob {glob:?}: {error}"))));
+        }
+    }
+    let wanted = builder.build().map_err(|error| Finding::not_scored(Why::CheckFailed(error.to_string())))?;
+    for file in &observation.files {
+        if file.change == Change::Deleted || !wanted.matched(file.path.as_str(), false).is_whitelist() {
+            continue;
+        }
+        out.push_str(&format!("=== {} ===\n", file.path));
+        out.push_str(&read_text(workspace, &file.path)?);
+        out.push('\n');
+    }
+    if out.is_empty() {
+        return Err(Finding::new(
+            false,
+            format!("no file was created or changed that matches {}", globs.join(", ")),
+        ));
+    }
+    Ok(out)
+}

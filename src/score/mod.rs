@@ -1,0 +1,104 @@
+//! Checks that code decides.
+//!
+//! In: checks, an `Observation`, the workspace after the run. Out: a `Finding` for each.
+//! Never: calls a model.
+
+mod contains;
+mod file;
+mod not_contains;
+mod pattern;
+mod regex;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+pub use contains::Contains;
+pub use file::FileRule;
+pub use not_contains::NotContains;
+pub use pattern::{Pattern, TooHard};
+pub use regex::RegexRule;
+
+use crate::model::{
+    Check, CheckKind, Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, WorkspaceView,
+};
+use crate::tree::Node;
+
+/// A kind of check: its key in a native file, how it is read, and what it looks at unless told.
+pub struct RuleKind {
+    pub key: &'static str,
+    /// One sentence for people: "the text contains …".
+    pub doc: &'static str,
+    /// What may stand behind the key, as JSON Schema.
+    pub schema: fn() -> Value,
+    pub looks_at: LooksAt,
+    pub decode: fn(&Node, &mut Diagnostics) -> Option<Arc<dyn Rule>>,
+}
+
+/// Every deterministic check. A new one is a file and a line here.
+pub static RULES: &[&RuleKind] = &[&contains::KIND, &not_contains::KIND, &regex::KIND, &file::KIND];
+
+pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
+    RULES.iter().copied().find(|kind| kind.key == key)
+}
+
+/// Marks the exact checks among `checks`; the others are `None`, in the same order.
+pub fn mark(
+    checks: &[Check],
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+) -> Vec<Option<Finding>> {
+    let all_text = checks
+        .iter()
+        .any(|check| check.looks_at == LooksAt::AllText)
+        .then(|| observation.all_text())
+        .unwrap_or_default();
+    checks
+        .iter()
+        .map(|check| match &check.kind {
+            CheckKind::Exact(rule) => {
+                Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, &all_text))
+            }
+            CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        })
+        .collect()
+}
+
+fn mark_one(
+    rule: &dyn Rule,
+    looks_at: &LooksAt,
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+    all_text: &str,
+) -> Finding {
+    let from_files;
+    let text = match looks_at {
+        LooksAt::Output | LooksAt::WholeRun => observation.output.as_str(),
+        LooksAt::AllText => all_text,
+        LooksAt::File(path) => match file::read_text(workspace, path) {
+            Ok(text) => {
+                from_files = text;
+                from_files.as_str()
+            }
+            Err(finding) => return finding,
+        },
+        LooksAt::Files(globs) => match file::read_matching(workspace, observation, globs) {
+            Ok(text) => {
+                from_files = text;
+                from_files.as_str()
+            }
+            Err(finding) => return finding,
+        },
+    };
+    rule.mark(&Evidence { text, observation, workspace })
+}
+
+/// A text shortened for a message, on one line, at most `most` characters.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let flat: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(most + 1).collect();
+    if flat.chars().count() > most {
+        format!("{}…", flat.chars().take(most).collect::<String>())
+    } else {
+        flat
+    }
+}

@@ -1,0 +1,40 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::contains::{Needle, around, schema};
+use super::{RuleKind, excerpt};
+use crate::model::{Evidence, Finding, LooksAt, Rule};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "not_contains",
+    doc: "the text does not contain this",
+    schema,
+    looks_at: LooksAt::Output,
+    decode: |node, diagnostics| {
+        Some(Arc::new(NotContains(Needle::decode("not_contains", node, diagnostics)?)))
+    },
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotContains(pub Needle);
+
+impl Rule for NotContains {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        self.0.value()
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        match self.0.find(evidence.text) {
+            Some(at) => {
+                Finding::new(false, format!("found \"{}\", which must not occur", excerpt(&self.0.text, 80)))
+                    .with_evidence(around(evidence.text, at))
+            }
+            None => Finding::new(true, format!("\"{}\" does not occur", excerpt(&self.0.text, 80))),
+        }
+    }
+}

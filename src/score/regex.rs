@@ -1,0 +1,58 @@
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::{Pattern, RuleKind, excerpt};
+use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why};
+use crate::tree::{Node, text_of};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "regex",
+    doc: "the text matches this pattern somewhere (Python's `re` syntax)",
+    schema: || json!({"type": "string", "format": "regex"}),
+    looks_at: LooksAt::Output,
+    decode: |node, diagnostics| {
+        Some(Arc::new(RegexRule { pattern: decode_pattern("regex", node, diagnostics)? }))
+    },
+};
+
+#[derive(Debug, Clone)]
+pub struct RegexRule {
+    pub pattern: Pattern,
+}
+
+impl Rule for RegexRule {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        Value::String(self.pattern.source().to_owned())
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        let shown = excerpt(self.pattern.source(), 80);
+        match self.pattern.find(evidence.text) {
+            Ok(Some(range)) => Finding::new(true, format!("/{shown}/ matches"))
+                .with_evidence(excerpt(&evidence.text[range], 160)),
+            Ok(None) => Finding::new(false, format!("/{shown}/ matches nowhere")),
+            Err(too_hard) => Finding::not_scored(Why::CheckFailed(format!("/{shown}/ {too_hard}"))),
+        }
+    }
+}
+
+/// A pattern that must compile, with its error at its place.
+pub fn decode_pattern(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Pattern> {
+    let text = text_of(node, key, diagnostics)?;
+    match Pattern::new(text) {
+        Ok(pattern) => Some(pattern),
+        Err(problem) => {
+            diagnostics.error(
+                "invalid-pattern",
+                node.span,
+                format!("the pattern does not compile: {problem}"),
+            );
+            None
+        }
+    }
+}
