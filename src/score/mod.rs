@@ -16,7 +16,7 @@ use serde_json::Value;
 pub use contains::Contains;
 pub use file::FileRule;
 pub use not_contains::NotContains;
-pub use pattern::{Pattern, TooHard};
+pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
 pub use regex::RegexRule;
 
 use crate::model::{
@@ -48,11 +48,8 @@ pub fn mark(
     observation: &Observation,
     workspace: &dyn WorkspaceView,
 ) -> Vec<Option<Finding>> {
-    let all_text = checks
-        .iter()
-        .any(|check| check.looks_at == LooksAt::AllText)
-        .then(|| observation.all_text())
-        .unwrap_or_default();
+    let wants_all_text = checks.iter().any(|check| check.looks_at == LooksAt::AllText);
+    let all_text = if wants_all_text { observation.all_text() } else { String::new() };
     checks
         .iter()
         .map(|check| match &check.kind {
