@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use contains::Contains;
-pub use file::FileRule;
+pub use contains::{Contains, Needle};
+pub use file::{FileExpectation, FileRule};
 pub use not_contains::NotContains;
 pub use pattern::{Pattern, TooHard};
 pub use regex::RegexRule;
