@@ -1,7 +1,17 @@
 //! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
 
+pub mod agents;
+pub mod aggregate;
 pub mod dialects;
+pub mod discover;
+pub mod event;
 pub mod model;
+pub mod observe;
+pub mod plan;
+pub mod run;
 pub mod score;
+pub mod settings;
 pub mod skill;
+pub mod stage;
+pub mod store;
 pub mod tree;
