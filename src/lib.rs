@@ -8,6 +8,7 @@ pub mod event;
 pub mod model;
 pub mod observe;
 pub mod plan;
+pub mod report;
 pub mod run;
 pub mod score;
 pub mod settings;
