@@ -1,4 +1,5 @@
 //! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
 
+pub mod llm;
 pub mod model;
 pub mod tree;
