@@ -5,6 +5,8 @@ pub mod aggregate;
 pub mod dialects;
 pub mod discover;
 pub mod event;
+pub mod gateway;
+pub mod llm;
 pub mod model;
 pub mod observe;
 pub mod plan;
