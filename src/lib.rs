@@ -2,13 +2,17 @@
 
 pub mod agents;
 pub mod aggregate;
+pub mod cli;
 pub mod dialects;
 pub mod discover;
 pub mod event;
 pub mod gateway;
+pub mod intake;
+pub mod judge;
 pub mod llm;
 pub mod model;
 pub mod observe;
+pub mod pipeline;
 pub mod plan;
 pub mod report;
 pub mod run;

@@ -13,6 +13,10 @@ pub struct Planned {
     pub settings: Settings,
     /// The agents by name, `auto` resolved.
     pub agents: Vec<String>,
+    /// The project its files belong to.
+    pub project: std::path::PathBuf,
+    /// The script that stands in for the model, if one does.
+    pub script: Option<std::path::PathBuf>,
 }
 
 #[derive(Debug, Clone)]

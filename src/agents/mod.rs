@@ -9,6 +9,7 @@ mod skill_paths;
 mod stream;
 mod text;
 
+pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use launch::{Agent, Credentials, Launch, LaunchError, Program, Route, Turn};
 pub use skill_paths::skill_read_in;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};

@@ -10,5 +10,5 @@ mod tree;
 
 pub use conversation::{Conversation, converse};
 pub use process::{Cancel, Output, Supervised, supervise};
-pub use script::{ScriptEnd, run_script};
+pub use script::{ScriptEnd, ScriptScene, run_script};
 pub use tree::{MARKER, adopt_orphans, sweep};

@@ -15,17 +15,19 @@ pub enum ScriptEnd {
     Failed(String),
 }
 
-/// Runs a setup or teardown script with the trial's home and workspace.
-pub async fn run_script(
-    script: &str,
-    folder: &Path,
-    home: &Path,
-    tmp: &Path,
-    user_env: &BTreeMap<String, String>,
-    marker: &str,
-    record: &Path,
-    cancel: &Cancel,
-) -> ScriptEnd {
+/// Where a script runs: the trial's own home and workspace.
+pub struct ScriptScene<'s> {
+    pub folder: &'s Path,
+    pub home: &'s Path,
+    pub tmp: &'s Path,
+    pub user_env: &'s BTreeMap<String, String>,
+    pub marker: &'s str,
+    /// Where its output is kept.
+    pub record: &'s Path,
+}
+
+pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) -> ScriptEnd {
+    let ScriptScene { folder, home, tmp, user_env, marker, record } = scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));

@@ -71,9 +71,9 @@ impl RunDir {
         &self.path
     }
 
-    pub fn log(&self) -> Result<EventLog, StoreError> {
+    pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
-        EventLog::create(&path).map_err(StoreError::at(&path))
+        EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
     }
 
     pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
