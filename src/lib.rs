@@ -1,5 +1,6 @@
 //! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
 
+pub mod builtin;
 pub mod gateway;
 pub mod llm;
 pub mod model;
