@@ -2,6 +2,7 @@
 
 pub mod agents;
 pub mod aggregate;
+pub mod builtin;
 pub mod cli;
 pub mod dialects;
 pub mod discover;

@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::{Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, skill_read_in};
+use crate::builtin::events::{Ending, Event, Via};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
@@ -29,7 +28,13 @@ pub fn agent() -> Agent {
         decoder: &STREAM,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: Vec::new(),
-        pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "OPENAI_BASE_URL", "OPENAI_MODEL"]),
+        pass_env: words(&[
+            "ANTHROPIC_BASE_URL",
+            "ANTHROPIC_MODEL",
+            "OPENAI_BASE_URL",
+            "OPENAI_MODEL",
+            "PRACTICUM_BUILTIN_API",
+        ]),
         credentials: Credentials {
             variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"]),
         },
@@ -51,72 +56,49 @@ struct Jsonl {
 
 impl Decoder for Jsonl {
     fn line(&mut self, line: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
-        let text = |key: &str| event[key].as_str().map(str::to_owned);
-        match event["type"].as_str() {
-            Some("start") => {
-                self.out.model = text("model");
-                self.out.version = text("version");
-                self.out.session = text("session");
-                self.out.skills_listed = event["skills"]
-                    .as_array()
-                    .map(|names| names.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        // Readers of this stream skip what they do not know.
+        let Ok(event) = serde_json::from_str::<Event>(line) else { return };
+        match event {
+            Event::Start { version, model, skills, session, .. } => {
+                self.out.model = model;
+                self.out.version = version;
+                self.out.session = session;
+                self.out.skills_listed = skills;
             }
-            Some("text") => {
-                let said = text("text").unwrap_or_default();
-                self.out.output = said.clone();
-                self.out.steps.push(Step::Text(said));
+            Event::Text { text } => {
+                self.out.output.clone_from(&text);
+                self.out.steps.push(Step::Text(text));
             }
-            Some("tool") => {
-                if let Some(id) = text("id") {
-                    self.pending.insert(id, self.out.steps.len());
-                }
-                let call = ToolCall {
-                    name: text("name").unwrap_or_default(),
-                    input: event["input"].clone(),
-                    result: None,
-                    ok: None,
+            Event::Tool { id, name, input } => {
+                self.pending.insert(id, self.out.steps.len());
+                self.out.steps.push(Step::Tool(ToolCall { name, input, result: None, ok: None }));
+            }
+            Event::ToolResult { id, ok, content } => self.tool_result(&id, ok, content),
+            Event::Skill { name, via } => {
+                let evidence = match via {
+                    Via::Tool => ActivationEvidence::SkillTool,
+                    Via::Read => ActivationEvidence::ReadSkillFile { tool: "read".to_owned() },
                 };
-                self.out.steps.push(Step::Tool(call));
+                let (plugin, skill) = match name.rsplit_once(':') {
+                    Some((plugin, skill)) => (Some(plugin.to_owned()), skill.to_owned()),
+                    None => (None, name),
+                };
+                self.out.activated.push(Activated { skill, plugin, evidence });
             }
-            Some("tool_result") => self.tool_result(&event),
-            Some("skill") => {
-                if let Some(name) = text("name") {
-                    let (plugin, skill) = match name.rsplit_once(':') {
-                        Some((plugin, skill)) => (Some(plugin.to_owned()), skill.to_owned()),
-                        None => (None, name),
-                    };
-                    self.out.activated.push(Activated {
-                        skill,
-                        plugin,
-                        evidence: ActivationEvidence::SkillTool,
-                    });
-                }
-            }
-            Some("usage") => {
-                let count = |key: &str| event[key].as_u64().unwrap_or(0);
+            Event::Usage { input, output, cache_read, cache_write } => {
                 self.api_calls += 1;
-                self.out.usage.add(Usage {
-                    input: count("input"),
-                    output: count("output"),
-                    cache_read: count("cache_read"),
-                    cache_write: count("cache_write"),
-                });
-                if let Some(cost) = event["cost_usd"].as_f64() {
-                    self.out.cost_usd = Some(self.out.cost_usd.unwrap_or(0.0) + cost);
-                }
+                self.out.usage.add(Usage { input, output, cache_read, cache_write });
             }
-            Some("end") => {
-                let why = text("message").unwrap_or_default();
-                self.out.said = match event["ending"].as_str() {
-                    Some("finished") => Said::Done,
-                    Some("rate_limited") => Said::RateLimited(why),
-                    Some("auth_failed") => Said::AuthFailed(why),
-                    Some("over_budget") => Said::OverBudget(why),
-                    _ => Said::ApiFailed(why),
+            Event::End { ending, message, .. } => {
+                let why = message.unwrap_or_default();
+                self.out.said = match ending {
+                    Ending::Finished => Said::Done,
+                    Ending::RateLimited => Said::RateLimited(why),
+                    Ending::AuthFailed => Said::AuthFailed(why),
+                    Ending::ApiFailed => Said::ApiFailed(why),
+                    Ending::OverBudget => Said::OverBudget(why),
                 };
             }
-            _ => {}
         }
     }
 
@@ -127,12 +109,11 @@ impl Decoder for Jsonl {
 }
 
 impl Jsonl {
-    fn tool_result(&mut self, event: &Value) {
-        let Some(at) = event["id"].as_str().and_then(|id| self.pending.remove(id)) else { return };
+    fn tool_result(&mut self, id: &str, ok: bool, content: String) {
+        let Some(at) = self.pending.remove(id) else { return };
         let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { return };
-        let ok = event["ok"] == true;
         call.ok = Some(ok);
-        call.result = event["content"].as_str().map(str::to_owned);
+        call.result = Some(content);
         let read = call.input["file_path"].as_str().and_then(skill_read_in);
         if ok
             && call.name == "Read"

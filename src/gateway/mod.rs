@@ -29,6 +29,9 @@ use scope::Registry;
 /// How long open connections get when the gateway stops.
 const STOP_WITHIN: Duration = Duration::from_secs(2);
 
+/// Roughly; near enough for budgets and reports, and the same on every machine.
+const BYTES_PER_TOKEN: usize = 4;
+
 /// One request of an agent or a judge.
 pub struct Call<'a> {
     pub scope: &'a TrialScope,

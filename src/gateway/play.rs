@@ -1,12 +1,11 @@
 //! Plays a script: which scenario a conversation is in, and how far it has come.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
 use super::script::{Fault, FaultKind, Scenario, Script, Step, When};
-use super::{Answer, Answering, Call, Delivery, Outcome, Refusal, ScopeKind};
+use super::{Answer, Answering, BYTES_PER_TOKEN, Call, Delivery, Outcome, Refusal, ScopeKind};
 use crate::llm::{Block, Message, Reply, Request, Role, Stop};
 use crate::model::Usage;
 
@@ -14,7 +13,6 @@ use crate::model::Usage;
 /// folder, must not decide what the model says.
 const ADDED: [&str; 3] = ["system-reminder", "environment_context", "INSTRUCTIONS"];
 
-const BYTES_PER_TOKEN: usize = 4;
 const LONGEST_EXCERPT: usize = 80;
 
 impl Answer for Script {
@@ -117,17 +115,19 @@ fn turns_of(request: &Request) -> Vec<Turn> {
     turns
 }
 
-fn without_added(text: &str) -> Cow<'_, str> {
-    let mut text = Cow::Borrowed(text);
-    for tag in ADDED {
+fn without_added(text: &str) -> String {
+    ADDED.iter().fold(text.to_owned(), |text, tag| {
         let (opening, closing) = (format!("<{tag}>"), format!("</{tag}>"));
-        while let Some(start) = text.find(&opening) {
-            let Some(length) = text[start..].find(&closing) else { break };
-            let end = start + length + closing.len();
-            text = Cow::Owned(format!("{}{}", &text[..start], &text[end..]));
+        let mut kept = String::new();
+        let mut rest = text.as_str();
+        while let Some((before, inside)) = rest.split_once(&opening) {
+            // Without an end it is no reminder, but something a person wrote.
+            let Some((_, after)) = inside.split_once(&closing) else { break };
+            kept.push_str(before);
+            rest = after;
         }
-    }
-    text
+        kept + rest
+    })
 }
 
 /// The step for so many answers. Steps that fail a few times stand before the one they delay.
@@ -209,7 +209,6 @@ fn reply(step: &Step, call: &Call<'_>) -> Reply {
     }
 }
 
-/// Near enough for budgets and reports, and the same on every machine.
 fn estimate(raw: &[u8], blocks: &[Block]) -> Usage {
     let said: usize = blocks
         .iter()
@@ -346,6 +345,8 @@ scenarios:
             (&["u:fix bug 12"], "fixed"),
             (&["u:please fix bug 12"], "400 invalid_request_error"),
             (&[reminder], "400 invalid_request_error"),
+            (&["u:<system-reminder>x</system-reminder>release <b>notes</b>"], "400 invalid_request_error"),
+            (&["u:<system-reminder> release notes"], "use"),
             (&["u:[[ two ]]"], "400 invalid_request_error"),
             (&[], "400 invalid_request_error"),
         ] {

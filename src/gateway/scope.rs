@@ -1,3 +1,5 @@
+//! Who asks: one trial or judge, its address, and the account of what it asked.
+
 use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -139,7 +139,7 @@ impl Script {
         }
         let default = file.given("default").and_then(|node| default_step(node, diagnostics));
         let nodes = file.list("scenarios", diagnostics).unwrap_or_default();
-        if nodes.is_empty() && !file.given("default").is_some() {
+        if nodes.is_empty() && file.given("default").is_none() {
             diagnostics.error("empty-script", None, "the script has neither scenarios nor a default");
         }
         let scenarios = nodes

@@ -18,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 
 use super::scope::{Open, Registry, TrialScope};
-use super::{Answer, Call, Delivery, Outcome, Refusal, kind_of_status};
+use super::{Answer, BYTES_PER_TOKEN, Call, Delivery, Outcome, Refusal, kind_of_status};
 use crate::llm::{Api, Reply, SseEvent};
 
 /// Conversations with images come near it, nothing else does.
@@ -26,9 +26,6 @@ const LARGEST_BODY: usize = 64 * 1024 * 1024;
 
 /// Lets what was sent reach the client before the connection drops.
 const BEFORE_CUT: Duration = Duration::from_millis(20);
-
-/// Roughly how many bytes of a request make a token.
-const BYTES_PER_TOKEN: usize = 4;
 
 pub async fn serve(
     listener: TcpListener,

@@ -1,3 +1,5 @@
+//! Asking a model, with patience that has bounds.
+
 use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};

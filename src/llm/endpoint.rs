@@ -1,3 +1,5 @@
+//! Where a model answers, as the environment tells it.
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;

@@ -176,6 +176,66 @@ pub fn reply(shape: Shape) -> impl Strategy<Value = Reply> {
     )
 }
 
+/// JSON that uses the APIs' words in all the wrong places.
+fn nonsense() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![
+        "type",
+        "role",
+        "content",
+        "messages",
+        "input",
+        "output",
+        "tools",
+        "function",
+        "choices",
+        "message",
+        "tool_calls",
+        "system",
+        "usage",
+        "text",
+        "thinking",
+        "tool_use",
+        "tool_result",
+        "reasoning",
+        "status",
+        "function_call",
+        "namespace",
+        "additional_tools",
+        "user",
+        "assistant",
+        "incomplete_details",
+        "summary",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<i64>().prop_map(Value::from),
+        words.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(5, 40, 6, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((words.clone(), inner), 0..8).prop_map(|pairs| Value::Object(
+                pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+            )),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn nonsense_is_read_or_refused(json in nonsense()) {
+        for api in Api::ALL {
+            if let Ok(request) = api.wire().request_from_json(&json) {
+                api.wire().request_to_json(&request);
+            }
+            if let Ok(reply) = api.wire().reply_from_json(&json) {
+                api.wire().reply_to_json(&reply);
+                api.wire().reply_to_events(&reply);
+            }
+        }
+    }
+}
+
 #[test]
 fn every_api_names_an_error() {
     for api in Api::ALL {
