@@ -13,7 +13,7 @@ use crate::model::{
 #[derive(Debug, Default)]
 pub struct Tally {
     cases: BTreeMap<CaseKey, CaseTally>,
-    /// In the order first seen, which is the order of the plan.
+    /// In the order they were expected, which is the order of the plan.
     order: Vec<CaseKey>,
     totals: Totals,
     tokens: Tokens,
@@ -59,12 +59,19 @@ struct CheckTally {
 }
 
 impl Tally {
-    pub fn add(&mut self, record: &TrialRecord) {
-        let key = key(record);
+    /// Makes room for a case before any of its trials is done, so that a summary has the plan's
+    /// order whatever finished first.
+    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition) {
+        let key = key(suite, case, condition);
         if !self.cases.contains_key(&key) {
             self.order.push(key.clone());
+            self.cases.insert(key, CaseTally::default());
         }
-        let case = self.cases.entry(key).or_default();
+    }
+
+    pub fn add(&mut self, record: &TrialRecord) {
+        self.expect(&record.suite, &record.case, &record.condition);
+        let case = self.cases.entry(key(&record.suite, &record.case, &record.condition)).or_default();
         self.totals.trials += 1;
         match &record.verdict {
             Verdict::Pass => {
@@ -224,16 +231,9 @@ fn is_skip(why: &Why) -> bool {
     matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
 }
 
-fn key(record: &TrialRecord) -> CaseKey {
-    let Condition { agent, model, arm, mode } = &record.condition;
-    (
-        record.suite.clone(),
-        record.case.clone(),
-        agent.clone(),
-        model.clone(),
-        arm.name(),
-        mode.name().to_owned(),
-    )
+fn key(suite: &str, case: &str, condition: &Condition) -> CaseKey {
+    let Condition { agent, model, arm, mode } = condition;
+    (suite.to_owned(), case.to_owned(), agent.clone(), model.clone(), arm.name(), mode.name().to_owned())
 }
 
 impl CaseTally {

@@ -101,6 +101,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         },
     );
     let mut tally = Tally::default();
+    for trial in &exam.plan.trials {
+        let (planned, case) = exam.plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition);
+    }
     let mut troubles = Vec::new();
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();

@@ -50,11 +50,11 @@ pub fn mark(
     observation: &Observation,
     workspace: &dyn WorkspaceView,
 ) -> Vec<Option<Finding>> {
-    let all_text = checks
-        .iter()
-        .any(|check| check.looks_at == LooksAt::AllText)
-        .then(|| observation.all_text())
-        .unwrap_or_default();
+    let all_text = if checks.iter().any(|check| check.looks_at == LooksAt::AllText) {
+        observation.all_text()
+    } else {
+        Default::default()
+    };
     checks
         .iter()
         .map(|check| match &check.kind {

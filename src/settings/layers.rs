@@ -84,11 +84,11 @@ impl Layers {
         if let Some(text) = self.flags.get(knob.name) {
             return Some((text.clone(), From::Flag));
         }
-        let named = knob.env.iter().find_map(|name| {
+
+        knob.env.iter().find_map(|name| {
             let text = self.environment.get(*name).filter(|text| !text.is_empty())?;
             Some((text.clone(), From::Environment((*name).to_owned())))
-        });
-        named
+        })
     }
 
     fn below_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
