@@ -166,9 +166,9 @@ fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(open) = rest.find('{') {
-        out.push_str(&rest[..open]);
         let after = &rest[open + 1..];
         let Some(close) = after.find('}') else { break };
+        out.push_str(&rest[..open]);
         let value = match &after[..close] {
             "prompt" => Some(turn.prompt.to_owned()),
             "workspace" => Some(turn.workspace.display().to_string()),
