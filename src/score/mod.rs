@@ -3,6 +3,7 @@
 //! In: checks, an `Observation`, the workspace after the run. Out: a `Finding` for each.
 //! Never: calls a model.
 
+mod activation;
 mod contains;
 mod file;
 mod not_contains;
@@ -13,8 +14,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub use contains::Contains;
-pub use file::FileRule;
+pub use activation::{Names, arm_problem, fired, mark_activation};
+pub use contains::{Contains, Needle};
+pub use file::{FileExpectation, FileRule};
 pub use not_contains::NotContains;
 pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
 pub use regex::RegexRule;
@@ -44,12 +46,15 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
 
 /// Marks the exact checks among `checks`; the others are `None`, in the same order.
 pub fn mark(
-    checks: &[Check],
+    checks: &[&Check],
     observation: &Observation,
     workspace: &dyn WorkspaceView,
 ) -> Vec<Option<Finding>> {
-    let wants_all_text = checks.iter().any(|check| check.looks_at == LooksAt::AllText);
-    let all_text = if wants_all_text { observation.all_text() } else { String::new() };
+    let all_text = if checks.iter().any(|check| check.looks_at == LooksAt::AllText) {
+        observation.all_text()
+    } else {
+        Default::default()
+    };
     checks
         .iter()
         .map(|check| match &check.kind {

@@ -1,0 +1,85 @@
+//! The eval files people already have.
+//!
+//! In: a `Source`. Out: `Lowered`, a `Suite` and everything worth saying about the file.
+//! Never: lets a format's own shapes out.
+
+mod loading;
+mod native;
+mod skillet;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+pub use loading::{Loaded, load, merge_folders};
+pub use native::encode as to_native;
+
+use crate::model::{Diagnostics, Suite};
+use crate::tree::{Source, Syntax};
+
+/// One eval format. A new one is a file and a line in `DIALECTS`.
+pub trait Dialect: Sync {
+    fn name(&self) -> &'static str;
+
+    /// How well a document fits, by its content first and its name second.
+    fn recognise(&self, source: &Source) -> Fit;
+
+    /// Reads a document that is taken to be of this format. All problems are told, not only the
+    /// first; a suite is given whenever there is anything to go on with.
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite>;
+
+    /// Writes a suite in this format. What the format cannot say is told, never dropped in silence.
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised;
+
+    /// Whether the files of one folder are the cases of one suite.
+    fn folder_is_suite(&self) -> bool {
+        false
+    }
+}
+
+/// How sure a dialect is that a document is its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    No,
+    /// The shape fits, and fits others too.
+    Possible,
+    Sure,
+}
+
+/// Where a file stands. All paths are absolute.
+#[derive(Debug, Clone)]
+pub struct Place {
+    /// The folder below which case ids are made.
+    pub root: PathBuf,
+    /// The project the file belongs to.
+    pub project: PathBuf,
+    /// Where plugins are looked for first, if the user said so.
+    pub plugins: Option<PathBuf>,
+}
+
+/// A suite written in some format.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Raised {
+    /// One file, except where the format wants one for each case.
+    pub files: Vec<RaisedFile>,
+    /// What the format cannot express, a sentence each.
+    pub losses: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct RaisedFile {
+    /// A file name that the format would recognise, relative to where the user wants the output.
+    pub name: String,
+    pub syntax: Syntax,
+    pub document: Value,
+}
+
+pub static DIALECTS: &[&dyn Dialect] = &[&native::Native, &skillet::Skillet];
+
+pub fn dialect(name: &str) -> Option<&'static dyn Dialect> {
+    DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
+}
+
+pub fn names() -> Vec<&'static str> {
+    DIALECTS.iter().map(|dialect| dialect.name()).collect()
+}

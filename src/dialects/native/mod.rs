@@ -1,0 +1,36 @@
+//! The native format: a `Suite` as a person would write it. It can say all that any dialect can.
+
+mod checks;
+mod decode;
+mod encode;
+mod policy;
+
+pub use encode::encode;
+
+use std::path::Path;
+
+use super::{Dialect, Fit, Place, Raised, RaisedFile};
+use crate::model::{Diagnostics, Suite};
+use crate::tree::{Source, Syntax};
+
+pub struct Native;
+
+impl Dialect for Native {
+    fn name(&self) -> &'static str {
+        "native"
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        if source.root.has("practicum") { Fit::Sure } else { Fit::No }
+    }
+
+    fn lower(&self, source: &Source, _place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        decode::suite(source, diagnostics)
+    }
+
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
+        let document = encode(suite, folder);
+        let name = format!("{}.practicum.yaml", suite.name.replace(['/', ' '], "-"));
+        Raised { files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }], losses: Vec::new() }
+    }
+}

@@ -1,0 +1,191 @@
+//! A skill on disk: a folder with a SKILL.md, or a single command file.
+//!
+//! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
+
+use std::path::{Path, PathBuf};
+
+use crate::model::{Diagnostics, Digest};
+use crate::tree::{Node, Source, Syntax};
+
+/// The file that makes a folder a skill.
+pub const SKILL_FILE: &str = "SKILL.md";
+
+#[derive(Debug, Clone)]
+pub struct Skill {
+    /// The SKILL.md or command file.
+    pub file: PathBuf,
+    pub form: Form,
+    /// What its frontmatter says, else what its place says.
+    pub name: String,
+    pub description: Option<String>,
+    pub front: Option<Node>,
+    pub body: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A folder whose other files belong to the skill.
+    Folder,
+    /// One file in a `commands` folder.
+    Command,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SkillError {
+    #[error("no skill at {0}: there is no SKILL.md and it is not a command file")]
+    Missing(PathBuf),
+    #[error("the frontmatter of {0} cannot be read: {1}")]
+    Frontmatter(PathBuf, String),
+    #[error("cannot read {0}: {1}")]
+    Unreadable(PathBuf, String),
+}
+
+impl Skill {
+    /// Reads the skill at a folder, its SKILL.md, or a command file.
+    pub fn read(path: &Path) -> Result<Self, SkillError> {
+        let (file, form) = locate(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
+        let mut diagnostics = Diagnostics::default();
+        let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);
+        let text = std::fs::read_to_string(&file).map_err(|error| unreadable(error.to_string()))?;
+        let (front_text, body) = split_frontmatter(&text);
+        let front = match front_text {
+            Some(front_text) if !front_text.trim().is_empty() => {
+                let source = Source::parse(&file, front_text.to_owned(), Syntax::Yaml, &mut diagnostics);
+                match (source, diagnostics.iter().next()) {
+                    (Some(source), None) => Some(source.root),
+                    (_, problem) => {
+                        let why = problem.map_or_else(String::new, |problem| problem.message.clone());
+                        return Err(SkillError::Frontmatter(file, why));
+                    }
+                }
+            }
+            Some(_) | None => None,
+        };
+        let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
+        let name =
+            said("name").filter(|name| !name.trim().is_empty()).unwrap_or_else(|| place_name(&file, form));
+        let description = said("description");
+        Ok(Self { name, description, form, body: body.to_owned(), front, file })
+    }
+
+    /// The folder that belongs to the skill; for a command file, the folder it lies in.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+}
+
+fn locate(path: &Path) -> Option<(PathBuf, Form)> {
+    if path.is_dir() {
+        let file = path.join(SKILL_FILE);
+        return file.is_file().then_some((file, Form::Folder));
+    }
+    if !path.is_file() {
+        return None;
+    }
+    let form =
+        if path.file_name().is_some_and(|name| name == SKILL_FILE) { Form::Folder } else { Form::Command };
+    path.extension().is_some_and(|extension| extension == "md").then(|| (path.to_owned(), form))
+}
+
+/// The name a skill has by its place: its folder's, or its file's without the ending.
+pub fn place_name(file: &Path, form: Form) -> String {
+    let named = match form {
+        Form::Folder => {
+            std::path::absolute(file).ok().and_then(|file| tidy(&file).parent().map(Path::to_owned))
+        }
+        Form::Command => Some(file.with_extension("")),
+    };
+    named
+        .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
+        .unwrap_or_else(|| "skill".to_owned())
+}
+
+/// A path without `.` and `..`, by its letters alone.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            std::path::Component::CurDir => {}
+            std::path::Component::ParentDir => {
+                if !out.pop() {
+                    out.push("..");
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out
+}
+
+/// The text between the leading `---` lines, and the rest.
+pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(after_fence) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
+        return (None, text);
+    };
+    let mut at = 0;
+    for line in after_fence.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return (Some(&after_fence[..at]), &after_fence[at + line.len()..]);
+        }
+        at += line.len();
+    }
+    (None, text)
+}
+
+/// The digest of everything a skill consists of, by relative path and content.
+pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
+    match skill.form {
+        Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
+        Form::Folder => {
+            let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
+            let walk =
+                ignore::WalkBuilder::new(skill.folder()).standard_filters(false).follow_links(false).build();
+            for entry in walk.flatten() {
+                if entry.file_type().is_some_and(|kind| kind.is_file()) {
+                    let relative = entry.path().strip_prefix(skill.folder()).unwrap_or(entry.path());
+                    parts.push((relative.to_string_lossy().into_owned(), std::fs::read(entry.path())?));
+                }
+            }
+            parts.sort();
+            Ok(Digest::of_parts(
+                parts.iter().flat_map(|(path, content)| [path.as_bytes(), content.as_slice()]),
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frontmatter_is_split_only_where_it_is_closed() {
+        for (text, front, body) in [
+            ("---\nname: x\n---\nbody", Some("name: x\n"), "body"),
+            ("---\r\nname: x\r\n---\r\nbody", Some("name: x\r\n"), "body"),
+            ("---\n---\n", Some(""), ""),
+            ("no front", None, "no front"),
+            ("---\nnever closed", None, "---\nnever closed"),
+            ("text\n---\nname: x\n---\n", None, "text\n---\nname: x\n---\n"),
+        ] {
+            assert_eq!(split_frontmatter(text), (front, body), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_name_comes_from_the_frontmatter_then_from_the_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let skill = folder.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        let name = |text: &str| {
+            std::fs::write(skill.join(SKILL_FILE), text).expect("write");
+            Skill::read(&skill)
+                .map(|skill| skill.name)
+                .map_err(|error| error.to_string().contains("frontmatter"))
+        };
+        assert_eq!(name("---\nname: hello\n---\n"), Ok("hello".to_owned()));
+        assert_eq!(name("no front"), Ok("greeter".to_owned()));
+        assert_eq!(name("---\nname: [\n---\n"), Err(true));
+    }
+}
