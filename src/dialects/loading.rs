@@ -41,9 +41,9 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
         .map(|dialect| (dialect.recognise(source), *dialect))
         .filter(|(fit, _)| *fit > Fit::No)
         .collect();
+    // The first of the best, so that the order of `DIALECTS` decides between equals.
     let best = fits.iter().map(|(fit, _)| *fit).max();
-    let mut best_fits = fits.iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, dialect)| *dialect);
-    let Some(chosen) = best_fits.next() else {
+    let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
         diagnostics.error_help(
             "unknown-format",
             None,
@@ -52,7 +52,8 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
         );
         return None;
     };
-    let others: Vec<&str> = best_fits.map(|dialect| dialect.name()).collect();
+    let others: Vec<&str> =
+        fits.iter().map(|(_, dialect)| dialect.name()).filter(|name| *name != chosen.name()).collect();
     if !others.is_empty() {
         diagnostics.notice(
             "ambiguous-format",

@@ -97,6 +97,7 @@ impl Dialect for Skillet {
             },
             description: None,
             skills: Vec::new(),
+            rivals: Vec::new(),
             cases: vec![case],
             run: RunPolicy::default(),
             defaults: RunPolicy { repeat: Some(SAMPLES), ..RunPolicy::default() },

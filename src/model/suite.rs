@@ -15,6 +15,8 @@ pub struct Suite {
     pub description: Option<String>,
     /// The skills under test. Several only where a suite measures how they are told apart.
     pub skills: Vec<SkillRef>,
+    /// Skills staged beside those under test, because the question is which of them the agent picks.
+    pub rivals: Vec<SkillRef>,
     pub cases: Vec<Case>,
     /// What the file itself says about running.
     pub run: RunPolicy,

@@ -22,7 +22,8 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
     check_version(&mut file, diagnostics);
     let name = file.text("name", diagnostics).map_or_else(|| stem(&source.path), str::to_owned);
     let description = file.text("description", diagnostics).map(str::to_owned);
-    let skills = skills(&mut file, folder, diagnostics);
+    let skills = self::skills(file.given("skill"), folder, diagnostics);
+    let rivals = self::skills(file.given("rivals"), folder, diagnostics);
     let base =
         one_of(&mut file, "workspace", &[("project", Base::Project), ("empty", Base::Empty)], diagnostics);
     let run = policy::run(file.given("run"), "run", folder, diagnostics);
@@ -64,6 +65,7 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
         origin: Origin { dialect: "native".to_owned(), path: source.path.clone(), digest: source.digest() },
         description,
         skills,
+        rivals,
         cases,
         run,
         defaults,
@@ -92,8 +94,8 @@ fn stem(path: &Path) -> String {
     if stem.is_empty() { name } else { stem.to_owned() }
 }
 
-fn skills(file: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
-    let Some(node) = file.given("skill") else { return Vec::new() };
+fn skills(node: Option<&Node>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
+    let Some(node) = node else { return Vec::new() };
     let nodes = match &node.data {
         Data::List(items) => items.as_slice(),
         _ => std::slice::from_ref(node),

@@ -11,7 +11,8 @@ use crate::model::{
 /// The suite as a native document whose paths start from `folder`. Reading it back from there
 /// gives the same suite, its origin aside.
 pub fn encode(suite: &Suite, folder: &Path) -> Value {
-    let Suite { name, origin: _, description, skills, cases, run, defaults, judge, gates, meta } = suite;
+    let Suite { name, origin: _, description, skills, rivals, cases, run, defaults, judge, gates, meta } =
+        suite;
     let mut map = Map::new();
     map.insert("practicum".to_owned(), json!(1));
     map.insert("name".to_owned(), json!(name));
@@ -26,6 +27,9 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
         several => {
             map.insert("skill".to_owned(), several.iter().map(|skill| skill_value(skill, folder)).collect());
         }
+    }
+    if !rivals.is_empty() {
+        map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
     }
     if *run != RunPolicy::default() {
         map.insert("run".to_owned(), policy::run_value(run, folder));

@@ -5,7 +5,7 @@ mod decode;
 mod encode;
 mod policy;
 
-pub use encode::encode;
+pub use encode::{encode, relative};
 
 use std::path::Path;
 
