@@ -30,7 +30,14 @@ impl Dialect for Native {
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
         let document = encode(suite, folder);
-        let name = format!("{}.practicum.yaml", suite.name.replace(['/', ' '], "-"));
+        // A suite may be called anything; a file may not.
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let stem: String = suite.name.chars().map(plain).collect();
+        let stem = match stem.trim_matches(['.', '-']) {
+            "" => "suite",
+            stem => stem,
+        };
+        let name = format!("{stem}.practicum.yaml");
         Raised { files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }], losses: Vec::new() }
     }
 }

@@ -1,6 +1,10 @@
 //! What the tests of dialects share.
 
+mod corpus;
 mod fixtures;
+mod mutate;
+mod properties;
+mod suites;
 
 use std::path::{Path, PathBuf};
 
