@@ -4,6 +4,8 @@ mod checks;
 mod decode;
 mod encode;
 mod policy;
+#[cfg(test)]
+pub mod round_trip;
 
 pub use encode::{encode, relative};
 

@@ -68,10 +68,7 @@ fn file(name: &str, document: Value) -> RaisedFile {
 }
 
 fn evals_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<RaisedFile> {
-    // Text ids with plain expectations are BMad's mark, so such a file says assertions instead.
-    let numbered = suite.cases.iter().all(|case| writing::id_value(&case.id).is_number());
-    let evals: Vec<Value> =
-        suite.cases.iter().filter_map(|case| eval(case, suite, numbered, folder, losses)).collect();
+    let evals: Vec<Value> = suite.cases.iter().filter_map(|case| eval(case, suite, folder, losses)).collect();
     let mut map = Map::new();
     if let Some(skill) = suite.skills.first() {
         map.insert("skill_name".to_owned(), json!(skill.name));
@@ -84,7 +81,7 @@ fn evals_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Raise
     any.then(|| file("evals.json", Value::Object(map)))
 }
 
-fn eval(case: &Case, suite: &Suite, numbered: bool, folder: &Path, losses: &mut Losses) -> Option<Value> {
+fn eval(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Value> {
     let more = case.meta.get(ASSERTIONS).and_then(Value::as_object);
     let mut items = Vec::new();
     for check in &case.checks {
@@ -105,8 +102,8 @@ fn eval(case: &Case, suite: &Suite, numbered: bool, folder: &Path, losses: &mut 
         map.insert("expected_output".to_owned(), json!(context));
     }
     map.insert("files".to_owned(), Value::Array(writing::declared_files(case, folder, losses)));
-    let plain = numbered && items.iter().all(Value::is_string);
-    map.insert(if plain { "expectations" } else { "assertions" }.to_owned(), Value::Array(items));
+    // Not `expectations`, which would make a file with text ids BMad's.
+    map.insert("assertions".to_owned(), Value::Array(items));
     let mut meta = case.meta.clone();
     meta.remove(ASSERTIONS);
     keep(&case.id, &meta, &mut map, losses);

@@ -4,7 +4,7 @@ mod corpus;
 mod fixtures;
 mod mutate;
 mod properties;
-mod suites;
+pub mod suites;
 
 use std::path::{Path, PathBuf};
 

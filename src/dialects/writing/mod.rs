@@ -14,7 +14,7 @@ pub use words::in_words;
 use super::native::relative;
 use super::reading::slug;
 use crate::model::{
-    By, Case, Check, CheckKind, Expect, Fixture, Judged, PassRule, Scale, SkillRef, Stimulus, Suite,
+    By, Case, Check, CheckKind, Expect, Fixture, Judged, PassRule, RelPath, Scale, SkillRef, Stimulus, Suite,
 };
 
 /// The messages of a case as one text, for formats that know no conversation and no command.
@@ -99,13 +99,19 @@ pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Va
         .files
         .iter()
         .map(|Fixture { from, to, access: _ }| {
-            if !from.ends_with(to.as_str()) {
+            if !from.ends_with(to.as_str()) && !found_below(to, from, folder) {
                 let from = relative(from, folder);
                 losses.case(&case.id, format!("where {to} lies (copy it there from {from})"));
             }
             json!(to.as_str())
         })
         .collect()
+}
+
+/// Whether a path that begins with the way to its evals folder leads to a file in that folder.
+fn found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
+    let inside = from.strip_prefix(folder).is_ok_and(|inside| Path::new(to.as_str()).ends_with(inside));
+    inside && to.as_str().starts_with("evals/")
 }
 
 /// Keys that some format gives a meaning. Under one of these a kept value would be read as
