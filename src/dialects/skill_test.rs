@@ -314,3 +314,160 @@ fn distinct<'n>(skills: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) ->
 fn stem(source: &Source) -> String {
     source.path.file_stem().map_or_else(|| NAME.to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+    use crate::model::{CheckKind, PassRule};
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&SkillTest, "suite.json", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            ("{}", &["error missing-key 1:1", "error no-skill 1:1"] as &[&str]),
+            (r#"{"name": " ", "skills": []}"#, &["error empty-text 1:10", "error no-skill 1:25"]),
+            (
+                r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []}]}"#,
+                &["error no-cases 1:1"],
+            ),
+            (
+                r#"{"name": "n", "skills": [{}, 3]}"#,
+                &[
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error wrong-type 1:30",
+                ],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 0, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must_activate"}]}]}"#,
+                &["error out-of-range 1:32"],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 21, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must_activate"}]}]}"#,
+                &["error out-of-range 1:32"],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 2.5, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "", "expectation": "must_activat"}, {}]}]}"#,
+                &[
+                    "error wrong-type 1:32",
+                    "error empty-text 1:103",
+                    "error unknown-value 1:122",
+                    "error missing-key 1:139",
+                    "error missing-key 1:139",
+                ],
+            ),
+            (
+                r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []}], "negative_cases": [{"prompt": "x", "expectation": "must_activate"}, {"prompt": "y", "expectation": "acceptable"}]}"#,
+                &["error unknown-value 1:125", "error unknown-value 1:174"],
+            ),
+            (r#"{"skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"cases": [{"id": "a", "prompt": "x", "expectation": "must"}, {"id": "a", "prompt": "x", "expectation": "must"}]}"#,
+                &["error missing-key 1:1", "error duplicate-id 1:70"],
+            ),
+            (r#"[{"input": "x", "expected_skill": null}]"#, &["error no-skill 1:1"]),
+            (
+                r#"[{"input": "x", "expected_skill": "s"}, {"input": "y"}, {"expected_skill": 3}, 4]"#,
+                &[
+                    "error missing-key 1:41",
+                    "error missing-key 1:57",
+                    "error wrong-type 1:76",
+                    "error wrong-type 1:80",
+                ],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn every_seen_spelling_of_a_label() {
+        for (labels, expect) in [
+            (
+                &["must_activate", "must_trigger", "must_pass", "must", "MUST", "must-activate"] as &[&str],
+                Expect::Must,
+            ),
+            (
+                &["should_not_activate", "should_not_trigger", "must_fail", "should_not", "must_not"],
+                Expect::MustNot,
+            ),
+            (&["acceptable", "ok"], Expect::Either),
+        ] {
+            for label in labels {
+                let text =
+                    format!(r#"{{"skill": "s", "cases": [{{"prompt": "p", "expectation": "{label}"}}]}}"#);
+                let suite = check(&text, &[]).expect("a suite");
+                assert_eq!(
+                    suite.cases[0].checks,
+                    [reading::activation(vec!["s".to_owned()], expect)],
+                    "{label}"
+                );
+                assert_eq!(suite.cases[0].pass_when, PassRule::EveryRequiredCheck);
+            }
+        }
+    }
+
+    #[test]
+    fn a_negative_case_forbids_every_skill() {
+        for text in [
+            r#"{"name": "n", "skills": [
+                {"name": "a", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must"}]},
+                {"name": "b", "plugin": "p", "test_cases": []}, {"name": "a", "plugin": "q", "test_cases": []}],
+                "negative_cases": [{"prompt": "y", "expectation": "should_not"}]}"#,
+            r#"[{"input": "x", "expected_skill": "a"}, {"input": "y", "expected_skill": null},
+                {"input": "z", "expected_skill": "b"}]"#,
+        ] {
+            let suite = check(text, &[]).expect("a suite");
+            let forbidden: Vec<&[String]> = suite
+                .cases
+                .iter()
+                .filter(|case| case.group.as_deref() == Some(NEGATIVE))
+                .map(|case| match &case.checks[0].kind {
+                    CheckKind::Activation(activation) => activation.skills.as_slice(),
+                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => &[],
+                })
+                .collect();
+            assert_eq!(forbidden, [["a".to_owned(), "b".to_owned()]]);
+            assert_eq!((suite.run.repeat, suite.defaults.repeat), (None, Some(5)));
+        }
+    }
+
+    #[test]
+    fn skills_are_looked_for_where_the_user_says_then_beside_the_suite() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        for skill in ["plugins/p/skills/s", "plugins/q/skills/s", "plugins/single", "mine/p/skills/s"] {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join("SKILL.md"), "text").expect("write");
+        }
+        let suite = |plugin: &str, name: &str, plugins: Option<&str>| {
+            let text = format!(
+                r#"{{"name": "n", "skills": [{{"name": "{name}", "plugin": "{plugin}", "test_cases": []}}]}}"#
+            );
+            let source = testing::parse(root.join("evals/suite.json"), &text);
+            let place = Place {
+                root: root.join("evals"),
+                project: root.join("evals"),
+                plugins: plugins.map(|plugins| root.join(plugins)),
+            };
+            let suite = testing::lower(&SkillTest, &source, &place).0.expect("a suite");
+            let inside = |skill: &SkillRef| {
+                let path = skill.path.as_ref()?.strip_prefix(root).ok()?;
+                Some(path.to_string_lossy().into_owned())
+            };
+            (inside(&suite.skills[0]), suite.rivals.iter().filter_map(inside).collect::<Vec<_>>())
+        };
+        let (p, q, single) = ("plugins/p/skills/s", "plugins/q/skills/s", "plugins/single");
+        let some = |path: &str| Some(path.to_owned());
+        assert_eq!(suite("p", "s", None), (some(p), vec![q.to_owned(), single.to_owned()]));
+        assert_eq!(suite("q", "s", None), (some(q), vec![p.to_owned(), single.to_owned()]));
+        assert_eq!(suite("single", "single", None), (some(single), vec![p.to_owned(), q.to_owned()]));
+        assert_eq!(suite("p", "s", Some("mine")), (some("mine/p/skills/s"), vec![]));
+        assert_eq!(suite("r", "s", None).0, None);
+    }
+}

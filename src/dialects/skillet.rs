@@ -107,10 +107,14 @@ fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
 fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
     let span = file.given("timestamp").map(|node| node.span);
     let Some(text) = file.required_text("timestamp", diagnostics) else { return };
-    // Offsets may be written with or without a colon, and with a space before the time.
-    let known = text.parse::<jiff::Timestamp>().is_ok()
-        || text.parse::<jiff::civil::DateTime>().is_ok()
-        || text.parse::<jiff::civil::Date>().is_ok();
+    // YAML lets a space stand before the offset, which is otherwise ISO 8601.
+    let joined = match text.trim().rsplit_once(' ') {
+        Some((before, offset)) if offset.starts_with(['+', '-', 'Z', 'z']) => format!("{before}{offset}"),
+        Some(_) | None => text.trim().to_owned(),
+    };
+    let known = joined.parse::<jiff::Timestamp>().is_ok()
+        || joined.parse::<jiff::civil::DateTime>().is_ok()
+        || joined.parse::<jiff::civil::Date>().is_ok();
     if !known {
         diagnostics.error_help(
             "invalid-timestamp",
@@ -217,5 +221,129 @@ fn assertion(index: usize, node: &Node, diagnostics: &mut Diagnostics) -> Option
             );
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::{testing, to_native};
+    use crate::score::rule_kind;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&Skillet, "a/one.yaml", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (
+                "a: 1",
+                &[
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "notice unknown-key 1:1",
+                ] as &[&str],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            ("timestamp: 2025-01-15\nname: n\nprompt: []\nexpected: e", &["error empty-text 3:9"]),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: [a, ' ']\nexpected: ' '",
+                &["error empty-text 3:9", "error empty-text 4:11"],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: {a: 1}\nexpected: e", &["error wrong-type 3:9"]),
+            ("schema_version: 1\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            (
+                "schema_version: 2\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e",
+                &["error unknown-version 1:17"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nsetup: [a]\nteardown: 3",
+                &["error wrong-type 5:8", "error wrong-type 6:11"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: []",
+                &["error no-assertions"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn timestamps() {
+        for (timestamp, good) in [
+            ("2025-01-15T10:30:00Z", true),
+            ("'2025-01-15T10:30:00Z'", true),
+            ("2025-01-15T10:30:00.123456", true),
+            ("2025-01-15T10:30:00.123456+00:00", true),
+            ("2025-01-15T10:30:00+0100", true),
+            ("2025-01-15T10:30:00+01", true),
+            ("2025-01-15 10:30:00", true),
+            ("2025-01-15 10:30:00Z", true),
+            ("2025-01-15 10:30:00 +01:00", true),
+            ("2025-01-15 10:30:00 Z", true),
+            ("2025-01-15t10:30:00z", true),
+            ("2025-01-15T10:30Z", true),
+            ("2025-01-15T10:30", true),
+            ("20250115T103000Z", true),
+            ("2025-01-15", true),
+            ("2025-13-15", false),
+            ("2025-02-30T10:30:00Z", false),
+            ("15.1.2025", false),
+            ("yesterday", false),
+            ("''", false),
+        ] {
+            let text = format!("timestamp: {timestamp}\nname: n\nprompt: p\nexpected: e");
+            let source = testing::parse("/nowhere/a.yaml".into(), &text);
+            let (_, diagnostics) = testing::lower(&Skillet, &source, &testing::place(Path::new("/nowhere")));
+            assert_eq!(!diagnostics.has_errors(), good, "{timestamp}");
+        }
+    }
+
+    /// One assertion, the check it becomes, and what is said about it.
+    fn assertion(text: &str, checks: Value, expected: &[&str]) {
+        let text = format!("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions:\n- {text}");
+        let suite = check(&text, expected).expect("a suite");
+        assert_eq!(suite.cases[0].context.as_deref(), Some("e"));
+        let native = to_native(&suite, Path::new("/nowhere/evals"));
+        assert_eq!(native["cases"][0].get("checks").cloned().unwrap_or(json!([])), checks, "{text}");
+    }
+
+    #[test]
+    fn assertions() {
+        for kind in ["contains", "not_contains", "starts_with", "ends_with"] {
+            if rule_kind(kind).is_some() {
+                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1")}]);
+                assertion(&format!("{{type: {kind}, value: V}}"), check, &[]);
+            }
+        }
+        for (kind, key) in [("tool_called", "tool_used"), ("tool_not_called", "tool_not_used")] {
+            if rule_kind(key).is_some() {
+                let text = format!("{{type: {kind}, value: Write}}");
+                assertion(&text, json!([{key: "Write", "id": format!("{kind}-1")}]), &[]);
+            }
+        }
+        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1"}]), &[]);
+        assertion("{type: regex, value: (}", json!([]), &["error invalid-pattern 6:24"]);
+        assertion("{type: contain, value: a}", json!([]), &["error unknown-assertion 6:10"]);
+        assertion("{type: contains, value: 3}", json!([]), &["error wrong-type 6:27"]);
+        assertion(
+            "{type: contains, needle: a}",
+            json!([]),
+            &["error missing-key 6:3", "error unknown-key 6:20"],
+        );
+        assertion("text", json!([]), &["error wrong-type 6:3"]);
+    }
+
+    #[test]
+    fn the_id_is_the_path_below_the_suite() {
+        let suite = check("timestamp: 2025-01-15\nname: n\nprompt: [a, b]\nexpected: |\n  e\n", &[]);
+        let suite = suite.expect("a suite");
+        assert_eq!((suite.cases[0].id.as_str(), suite.name.as_str()), ("a/one", "evals"));
+        assert_eq!(suite.cases[0].stimulus, Stimulus::Turns(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(suite.cases[0].checks, [reading::judged("expected".to_owned(), "e")]);
     }
 }

@@ -255,3 +255,129 @@ fn vague_word(description: &str) -> Option<&'static str> {
     let words = description.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
     words.into_iter().find_map(|word| VAGUE.iter().copied().find(|vague| *vague == word))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&WritingSkills, "evals.json", text, expected)
+    }
+
+    /// A file with one case that has these expectations.
+    fn expecting(expectations: &str) -> String {
+        format!(
+            r#"{{"skill": "s", "cases": [{{"id": "a", "prompt": "p", "expectations": {expectations}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (r#"{"version": "1.0", "skill": "s"}"#, &["error missing-key 1:1"] as &[&str]),
+            (r#"{"version": "1.0", "skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"version": "2.0", "skill": 3, "cases": {}}"#,
+                &["error unknown-version 1:13", "error wrong-type 1:29", "error wrong-type 1:41"],
+            ),
+            (
+                r#"{"skill": "s", "cases": [{}, 3]}"#,
+                &[
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error wrong-type 1:30",
+                ],
+            ),
+            (
+                r#"{"cases": [{"id": 1, "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]},
+                    {"id": "1", "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error duplicate-id 2:28"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "files": ["../x"], "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error escaping-path 1:47"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn expectations() {
+        for (expectations, expected) in [
+            ("[]", &["error nothing-required 1:69"] as &[&str]),
+            ("3", &["error wrong-type 1:69"]),
+            (r#"["text"]"#, &["error wrong-type 1:70"]),
+            (r#"[{"criterion": "c", "description": "d", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": false}]"#,
+                &["error nothing-required 1:69"],
+            ),
+            (r#"[{"criterion": "c", "description": "d", "required": "yes"}]"#, &["error wrong-type 1:121"]),
+            (r#"[{"criterion": "c", "description": "d"}]"#, &["warning missing-key 1:70"]),
+            (
+                r#"[{"criterion": "c", "descripton": "d", "required": true}]"#,
+                &["error missing-key 1:70", "notice unknown-key 1:89"],
+            ),
+            (
+                r#"[{"criterion": " ", "description": "", "required": true}]"#,
+                &["error empty-text 1:84", "error empty-text 1:104"],
+            ),
+            (
+                r#"[{"criterion": "c", "description": "Is Reasonable.", "required": true}]"#,
+                &["warning vague-criterion 1:104"],
+            ),
+            (r#"[{"criterion": "c", "description": "goodbye is said", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": true}, {"criterion": "c", "description": "e", "required": false}]"#,
+                &["warning duplicate-criterion 1:142"],
+            ),
+        ] {
+            check(&expecting(expectations), expected);
+        }
+    }
+
+    #[test]
+    fn the_skill_is_looked_for_in_the_project_then_from_the_file() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        for skill in ["skills/a", "skills/b", "skills/a/evals/inner"] {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join("SKILL.md"), "text").expect("write");
+        }
+        let evals = root.join("skills/a/evals");
+        let absolute = root.join("skills/b").to_string_lossy().into_owned();
+        for (said, found, code) in [
+            ("skills/a", Some("skills/a"), None),
+            ("skills/b/SKILL.md", Some("skills/b"), None),
+            ("./skills/../skills/b", Some("skills/b"), None),
+            (absolute.as_str(), Some("skills/b"), None),
+            ("inner", Some("skills/a/evals/inner"), None),
+            ("..", Some("skills/a"), None),
+            ("/Users/someone/.claude/skills/a", Some("skills/a"), Some("skill-elsewhere")),
+            ("path/to/skill", Some("skills/a"), Some("skill-elsewhere")),
+        ] {
+            let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
+            let suite = suite.expect("a suite");
+            assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");
+            assert_eq!(diagnostics.iter().map(|diagnostic| diagnostic.code).next(), code, "{said}");
+        }
+        let suite = testing::check(
+            &WritingSkills,
+            "evals.json",
+            &expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""s""#, r#""path/to/pr:skill""#),
+            &[],
+        );
+        assert_eq!(
+            suite.expect("a suite").skills,
+            [SkillRef { name: "pr:skill".to_owned(), path: None, plugin: None }]
+        );
+    }
+}

@@ -1,10 +1,11 @@
 //! A suite as `evals.json`, and its trigger cases as `triggers.json` beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::super::native::relative;
 use super::super::reading::{self, Ids, slug};
 use super::super::writing::{self, Losses, Said, Says};
 use super::super::{Raised, RaisedFile};
@@ -17,13 +18,18 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         suite.cases.iter().cloned().partition(|case| writing::trigger(case, suite).is_some());
     let mut losses = Losses::default();
     let mut files = Vec::new();
+    let mut triggers = Suite { cases: triggers, ..suite.clone() };
     if !evals.is_empty() {
         let evals = Suite { cases: evals, ..suite.clone() };
         losses.extend(Losses::of(&evals, &as_evals()));
         files.extend(evals_file(&evals, folder, &mut losses));
+        if !files.is_empty() {
+            // A list has no place for these, and now they stand in the file beside it.
+            triggers.description = None;
+            triggers.meta.clear();
+        }
     }
-    if !triggers.is_empty() {
-        let triggers = Suite { cases: triggers, ..suite.clone() };
+    if !triggers.cases.is_empty() {
         losses.extend(Losses::of(&triggers, &as_triggers()));
         files.push(triggers_file(&triggers, folder, &mut losses));
     }
@@ -138,7 +144,7 @@ fn eval(
     }
     let own = RelPath::new(&case.id).map(|id| id.under(folder).join("setup"));
     keep_notes(case, &mut map, losses);
-    misplaced_overlays(case, &[Some(folder.join("setup")), own], losses);
+    misplaced_overlays(case, folder, &[Some(folder.join("setup")), own], losses);
     Some(Value::Object(map))
 }
 
@@ -149,7 +155,7 @@ fn triggers_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> RaisedFil
         .filter_map(|case| {
             let mut map = writing::trigger(case, suite)?;
             keep_notes(case, &mut map, losses);
-            misplaced_overlays(case, &[Some(folder.join("setup"))], losses);
+            misplaced_overlays(case, folder, &[Some(folder.join("setup"))], losses);
             Some(Value::Object(map))
         })
         .collect();
@@ -169,10 +175,11 @@ fn keep_notes(case: &Case, map: &mut Map<String, Value>, losses: &mut Losses) {
 }
 
 /// Overlays are found by their place, so one that lies elsewhere has to be moved by hand.
-fn misplaced_overlays(case: &Case, places: &[Option<std::path::PathBuf>], losses: &mut Losses) {
+fn misplaced_overlays(case: &Case, folder: &Path, places: &[Option<PathBuf>], losses: &mut Losses) {
     for overlay in &case.room.overlays {
         if !places.iter().flatten().any(|place| place == overlay) {
-            losses.case(&case.id, format!("where its overlay {} lies", overlay.display()));
+            let from = relative(overlay, folder);
+            losses.case(&case.id, format!("where its overlay lies (copy {from} to a setup folder)"));
         }
     }
 }

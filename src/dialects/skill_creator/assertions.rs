@@ -146,18 +146,19 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
     let Some(kind) = kind else { return Exact::No { notice: None, words: None } };
     let normal = kind.trim().to_lowercase().replace('-', "_");
     let wanted = match normal.as_str() {
-        "contains" | "not_contains" | "starts_with" | "ends_with" => needles(&normal, object, diagnostics),
-        "regex" | "matches" | "regex_match" => {
-            text_under(object, &["pattern", "value"]).map(|node| vec![("regex", node.to_value(), node.span)])
-        }
+        "contains" => needles("contains", object, diagnostics),
+        "not_contains" => needles("not_contains", object, diagnostics),
+        "starts_with" => needles("starts_with", object, diagnostics),
+        "ends_with" => needles("ends_with", object, diagnostics),
+        "regex" | "matches" | "regex_match" => regex(object),
         "transcript_regex" => transcript(object, diagnostics),
         "file_exists" => file_exists(object, diagnostics),
         "file_contains" => file_contains(object),
         "script" | "command" => command(object, diagnostics),
         // Any other check of the native format, said with its own key.
         key => match (rule_kind(key), object.given("value")) {
-            (Some(kind), Some(value)) => Some(vec![(kind.key, value.to_value(), value.span)]),
-            (Some(_), None) => None,
+            (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
+            (Some(_), None) => Err(Unsaid::Part),
             (None, _) if JUDGED_TYPES.contains(&normal.as_str()) => {
                 return Exact::No { notice: None, words: None };
             }
@@ -167,8 +168,13 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
             }
         },
     };
-    let Some(wanted) = wanted else {
-        return Exact::No { notice: Some(format!("it does not say what \"{kind}\" needs")), words: None };
+    let wanted = match wanted {
+        Ok(wanted) => wanted,
+        Err(Unsaid::Wrong) => return Exact::Wrong,
+        Err(Unsaid::Part) => {
+            let notice = Some(format!("it does not say what \"{kind}\" needs"));
+            return Exact::No { notice, words: None };
+        }
     };
     let mut made = Vec::new();
     for (key, value, span) in wanted {
@@ -186,17 +192,25 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
     Exact::Rules(made)
 }
 
-/// A rule's key and value, and where it stands.
-type Wanted = Vec<(&'static str, Value, Span)>;
+/// Rules by key and value, and where they stand.
+type Wanted = Result<Vec<(&'static str, Value, Span)>, Unsaid>;
 
-fn text_under<'n>(object: &mut Object<'n>, keys: &[&'static str]) -> Option<&'n Node> {
-    keys.iter().find_map(|key| object.given(key).filter(|node| node.as_text().is_some()))
+enum Unsaid {
+    /// A part is missing without which it is no check.
+    Part,
+    /// A part makes no sense, which has been told.
+    Wrong,
 }
 
-fn needles(kind: &str, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Wanted> {
-    let key =
-        ["contains", "not_contains", "starts_with", "ends_with"].into_iter().find(|key| *key == kind)?;
-    let value = ["value", "values", "needle"].into_iter().find_map(|key| object.given(key))?;
+fn text_under<'n>(object: &mut Object<'n>, keys: &[&'static str]) -> Result<&'n Node, Unsaid> {
+    let found = keys.iter().find_map(|key| object.given(key).filter(|node| node.as_text().is_some()));
+    found.ok_or(Unsaid::Part)
+}
+
+/// One rule for each text.
+fn needles(key: &'static str, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let value = ["value", "values", "needle"].into_iter().find_map(|key| object.given(key));
+    let value = value.ok_or(Unsaid::Part)?;
     let ignore =
         object.bool("ignore_case", diagnostics).or_else(|| object.bool("case_insensitive", diagnostics));
     let sensitive = object.bool("case_sensitive", diagnostics);
@@ -210,18 +224,21 @@ fn needles(kind: &str, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -
         let value = if ignore { json!({"text": text, "ignore_case": true}) } else { text };
         (key, value, node.span)
     };
-    (!nodes.is_empty()).then(|| nodes.iter().map(one).collect())
+    if nodes.is_empty() { Err(Unsaid::Part) } else { Ok(nodes.iter().map(one).collect()) }
 }
 
-/// Whether a thing must be there. Absent means yes.
-fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> bool {
-    let Some(node) = object.given("expect") else { return true };
+fn regex(object: &mut Object<'_>) -> Wanted {
+    let node = text_under(object, &["pattern", "value"])?;
+    Ok(vec![("regex", node.to_value(), node.span)])
+}
+
+/// Whether a thing must be there. Not saying so means yes.
+fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Result<bool, Unsaid> {
+    let Some(node) = object.given("expect") else { return Ok(true) };
     match &node.data {
-        Data::Bool(expected) => *expected,
-        Data::Text(text) if ["present", "exists"].contains(&text.as_str()) => true,
-        Data::Text(text) if ["absent", "not_exists", "missing", "not_present"].contains(&text.as_str()) => {
-            false
-        }
+        Data::Bool(expected) => Ok(*expected),
+        Data::Text(text) if ["present", "exists"].contains(&text.as_str()) => Ok(true),
+        Data::Text(text) if ["absent", "not_exists", "missing"].contains(&text.as_str()) => Ok(false),
         _ => {
             diagnostics.error_help(
                 "unknown-value",
@@ -229,44 +246,46 @@ fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> bool {
                 "this is nothing to expect",
                 "\"expect\" may be present or absent",
             );
-            true
+            Err(Unsaid::Wrong)
         }
     }
 }
 
-fn transcript(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Wanted> {
-    let expect = if expected(object, diagnostics) { "present" } else { "absent" };
+fn transcript(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let expect = if expected(object, diagnostics)? { "present" } else { "absent" };
     let node = text_under(object, &["pattern", "value"])?;
-    Some(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
+    Ok(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
 }
 
-fn file_exists(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Wanted> {
-    let exists = expected(object, diagnostics);
+fn file_exists(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let exists = expected(object, diagnostics)?;
     let node = text_under(object, &["path", "value", "file"])?;
     let value = if exists { node.to_value() } else { json!({"path": node.to_value(), "exists": false}) };
-    Some(vec![("file", value, node.span)])
+    Ok(vec![("file", value, node.span)])
 }
 
-fn file_contains(object: &mut Object<'_>) -> Option<Wanted> {
+fn file_contains(object: &mut Object<'_>) -> Wanted {
     let node = text_under(object, &["path", "file"])?;
-    let needle = object.given("value")?;
-    Some(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
+    let needle = object.given("value").ok_or(Unsaid::Part)?;
+    Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
 }
 
-fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Wanted> {
-    let node = ["command", "script", "value"].into_iter().find_map(|key| object.given(key))?;
+fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let node = ["command", "script", "value"].into_iter().find_map(|key| object.given(key));
+    let node = node.ok_or(Unsaid::Part)?;
     let command = match &node.data {
         Data::Text(text) => text.clone(),
         Data::List(words) => {
-            words.iter().map(|word| word.as_text().map(quoted)).collect::<Option<Vec<_>>>()?.join(" ")
+            let words: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(quoted)).collect();
+            words.ok_or(Unsaid::Part)?.join(" ")
         }
-        Data::Map(_) => return Some(vec![("command", node.to_value(), node.span)]),
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => return None,
+        Data::Map(_) => return Ok(vec![("command", node.to_value(), node.span)]),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => return Err(Unsaid::Part),
     };
     let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
     // A command passes when it succeeds; another code is compared by the shell.
     let command = if code == 0 { command } else { format!("({command}\n); test $? -eq {code}") };
-    Some(vec![("command", json!(command), node.span)])
+    Ok(vec![("command", json!(command), node.span)])
 }
 
 /// A word as the shell reads it back.

@@ -16,13 +16,17 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         suite.cases.iter().cloned().partition(|case| writing::trigger(case, suite).is_some());
     let mut losses = Losses::default();
     let mut files = Vec::new();
+    let mut triggers = Suite { cases: triggers, ..suite.clone() };
     if !evals.is_empty() {
         let evals = Suite { cases: evals, ..suite.clone() };
         losses.extend(Losses::of(&evals, &as_evals()));
         files.extend(evals_file(&evals, folder, &mut losses));
+        if !files.is_empty() {
+            // A list has no place for these, and now they stand in the file beside it.
+            triggers.meta.clear();
+        }
     }
-    if !triggers.is_empty() {
-        let triggers = Suite { cases: triggers, ..suite.clone() };
+    if !triggers.cases.is_empty() {
         losses.extend(Losses::of(&triggers, &as_triggers()));
         files.push(triggers_file(&triggers, &mut losses));
     }

@@ -51,14 +51,14 @@ pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &m
 /// folder, those beside or in the project, else a skills folder.
 fn shelf(folder: &Path, place: &Place) -> Vec<SkillRef> {
     let beside = [folder.join("../plugins"), place.project.join("../plugins"), place.project.join("plugins")];
-    let plugins = place.plugins.iter().cloned().chain(beside).map(|root| in_plugins(&root));
+    let plugins = place.plugins.iter().cloned().chain(beside).map(|root| in_plugins(&tidy(&root)));
     let homes = [
         folder.join("skills"),
         folder.join("../skills"),
         place.project.join("skills"),
         place.project.join(".claude/skills"),
     ];
-    let skills = homes.iter().map(|home| in_skills(home, None));
+    let skills = homes.iter().map(|home| in_skills(&tidy(home), None));
     plugins.chain(skills).find(|found| !found.is_empty()).unwrap_or_default()
 }
 

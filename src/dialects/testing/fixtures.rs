@@ -51,3 +51,21 @@ fn lowered() {
         insta::assert_yaml_snapshot!(name, shown);
     }
 }
+
+/// One suite that says everything, in every format: what the format writes, and what it cannot say.
+#[test]
+fn raised() {
+    let path = folder().join("native/everything.json");
+    let root = folder().join("native");
+    let place = Place { root: root.clone(), project: root.clone(), plugins: None };
+    let suite = load(&path, &place, None).lowered.suite.expect("a suite");
+    for dialect in dialects::DIALECTS {
+        let raised = dialect.raise(&suite, &root);
+        let files: Vec<Value> =
+            raised.files.iter().map(|file| json!({"name": file.name, "document": file.document})).collect();
+        insta::assert_yaml_snapshot!(
+            format!("raised-{}", dialect.name()),
+            json!({"losses": raised.losses, "files": files})
+        );
+    }
+}

@@ -48,3 +48,15 @@ fn short(diagnostic: &Diagnostic, source: &Source) -> String {
     });
     format!("{severity} {}{at}", diagnostic.code)
 }
+
+/// Reads a text as a file that stands nowhere, and compares what is said about it. That nowhere has
+/// no skill goes without saying.
+pub fn check(dialect: &dyn Dialect, file: &str, text: &str, expected: &[&str]) -> Option<Suite> {
+    let folder = Path::new("/nowhere/evals");
+    let source = parse(folder.join(file), text);
+    let (suite, diagnostics) = lower(dialect, &source, &place(folder));
+    let mut said = said(&diagnostics, &source, Severity::Notice);
+    said.retain(|said| !said.starts_with("warning skill-not-found"));
+    assert_eq!(said, expected, "{text}\n{diagnostics:#?}");
+    suite
+}

@@ -159,7 +159,8 @@ impl Losses {
         };
         let rate = match pass_when {
             PassRule::EveryRequiredCheck => None,
-            PassRule::FireRate(_) if says(Says::FireRate) => None,
+            PassRule::FireRate(None) if says(Says::FireRate) => None,
+            PassRule::FireRate(Some(_)) if says(Says::FireRate) => Some("the rate of its own to pass by"),
             PassRule::FireRate(_) => Some("that it passes by the rate at which the skill fires"),
             PassRule::Tally => Some("that it only counts towards rates"),
         };
@@ -192,10 +193,11 @@ impl Losses {
     }
 }
 
-/// The settings that would be others when the format's own defaults take over.
+/// The settings that are said here, and would be others when the format's own defaults take over.
 fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) -> Vec<&'static str> {
-    fn first<'v, T>(file: &'v Option<T>, format: &'v Option<T>) -> Option<&'v T> {
-        file.as_ref().or(format.as_ref())
+    fn differs<T: PartialEq>(file: &Option<T>, format: &Option<T>, theirs: &Option<T>) -> bool {
+        let said = file.as_ref().or(format.as_ref());
+        said.is_some() && said != theirs.as_ref()
     }
     let RunPolicy {
         agents,
@@ -212,26 +214,24 @@ fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) ->
     } = run;
     let theirs = &format.defaults;
     let says = |what| format.says.contains(&what);
+    // Silence means the arm with the skill alone, so it differs from a format that runs both.
     let arms = if arms.is_empty() { &defaults.arms } else { arms };
     let agents = if agents.is_empty() { &defaults.agents } else { agents };
     [
         ("agents", *agents != theirs.agents),
-        ("model", first(model, &defaults.model) != theirs.model.as_ref()),
-        ("repeat", !says(Says::Repeat) && first(repeat, &defaults.repeat) != theirs.repeat.as_ref()),
-        ("timeout", !says(Says::CaseTimeout) && first(timeout, &defaults.timeout) != theirs.timeout.as_ref()),
+        ("model", differs(model, &defaults.model, &theirs.model)),
+        ("repeat", !says(Says::Repeat) && differs(repeat, &defaults.repeat, &theirs.repeat)),
+        ("timeout", !says(Says::CaseTimeout) && differs(timeout, &defaults.timeout, &theirs.timeout)),
         ("arms", *arms != theirs.arms),
-        ("mode", first(mode, &defaults.mode) != theirs.mode.as_ref()),
-        ("script", first(script, &defaults.script) != theirs.script.as_ref()),
+        ("mode", differs(mode, &defaults.mode, &theirs.mode)),
+        ("script", differs(script, &defaults.script, &theirs.script)),
         (
             "trigger_threshold",
-            first(trigger_threshold, &defaults.trigger_threshold) != theirs.trigger_threshold.as_ref(),
+            differs(trigger_threshold, &defaults.trigger_threshold, &theirs.trigger_threshold),
         ),
-        ("sync_tasks", first(sync_tasks, &defaults.sync_tasks) != theirs.sync_tasks.as_ref()),
-        (
-            "detect_questions",
-            first(detect_questions, &defaults.detect_questions) != theirs.detect_questions.as_ref(),
-        ),
-        ("system_prompt", first(system_prompt, &defaults.system_prompt) != theirs.system_prompt.as_ref()),
+        ("sync_tasks", differs(sync_tasks, &defaults.sync_tasks, &theirs.sync_tasks)),
+        ("detect_questions", differs(detect_questions, &defaults.detect_questions, &theirs.detect_questions)),
+        ("system_prompt", differs(system_prompt, &defaults.system_prompt, &theirs.system_prompt)),
     ]
     .into_iter()
     .filter(|(_, changed)| *changed)
