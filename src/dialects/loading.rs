@@ -69,25 +69,22 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
 }
 
 /// Files whose folder is the suite become one suite for each folder they were found in.
-pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<Suite> {
+pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<(Suite, PathBuf)> {
     let mut suites: Vec<(Suite, PathBuf)> = Vec::new();
-    for (suite, root) in loaded {
-        let merges = super::dialect(&suite.origin.dialect).is_some_and(|dialect| dialect.folder_is_suite());
-        let place = suites.iter_mut().find(|(known, known_root)| {
+    for (mut suite, root) in loaded {
+        let merges = super::dialect(&suite.origin.dialect).is_some_and(Dialect::folder_is_suite);
+        let known = suites.iter_mut().find(|(known, known_root)| {
             merges && known.origin.dialect == suite.origin.dialect && *known_root == root
         });
-        match place {
+        match known {
             Some((known, _)) => known.cases.extend(suite.cases),
-            None => suites.push((suite, root)),
+            None => {
+                if merges {
+                    suite.origin.path.clone_from(&root);
+                }
+                suites.push((suite, root));
+            }
         }
     }
     suites
-        .into_iter()
-        .map(|(mut suite, root)| {
-            if super::dialect(&suite.origin.dialect).is_some_and(|dialect| dialect.folder_is_suite()) {
-                suite.origin.path = root;
-            }
-            suite
-        })
-        .collect()
 }

@@ -57,6 +57,8 @@ impl GateName {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct GateResult {
     pub name: GateName,
+    /// The suite whose cases it is about.
+    pub suite: String,
     /// `None` when nothing was measured: then the gate does not hold.
     pub value: Option<f64>,
     pub low: Option<f64>,

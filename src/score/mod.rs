@@ -3,6 +3,7 @@
 //! In: checks, an `Observation`, the workspace after the run. Out: a `Finding` for each.
 //! Never: calls a model.
 
+mod activation;
 mod contains;
 mod file;
 mod not_contains;
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use activation::{Names, arm_problem, fired, mark_activation};
 pub use contains::{Contains, Needle};
 pub use file::{FileExpectation, FileRule};
 pub use not_contains::NotContains;
@@ -44,15 +46,15 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
 
 /// Marks the exact checks among `checks`; the others are `None`, in the same order.
 pub fn mark(
-    checks: &[Check],
+    checks: &[&Check],
     observation: &Observation,
     workspace: &dyn WorkspaceView,
 ) -> Vec<Option<Finding>> {
-    let all_text = checks
-        .iter()
-        .any(|check| check.looks_at == LooksAt::AllText)
-        .then(|| observation.all_text())
-        .unwrap_or_default();
+    let all_text = if checks.iter().any(|check| check.looks_at == LooksAt::AllText) {
+        observation.all_text()
+    } else {
+        Default::default()
+    };
     checks
         .iter()
         .map(|check| match &check.kind {

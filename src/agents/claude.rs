@@ -1,0 +1,266 @@
+//! Claude Code, driven by `claude -p` and its stream of JSON lines.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, skill_read_in};
+use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "claude-stream-json", start: || Box::new(Claude::default()) };
+
+pub fn agent() -> Agent {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let always = words(&[
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--dangerously-skip-permissions",
+        "--setting-sources",
+        "project",
+        "--strict-mcp-config",
+    ]);
+    let model = words(&["--model", "{model}"]);
+    let append = words(&["--append-system-prompt", "{append_system}"]);
+    let prompt = words(&["-p", "{prompt}"]);
+    Agent {
+        name: "claude".to_owned(),
+        program: Program::OnPath("claude".to_owned()),
+        first: vec![
+            prompt.clone(),
+            always.clone(),
+            words(&["--session-id", "{session}"]),
+            model.clone(),
+            append.clone(),
+        ],
+        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append],
+        decoder: &STREAM,
+        skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
+        env: [
+            // The CLI refuses to skip permissions as root unless told that it is confined.
+            ("IS_SANDBOX", "1"),
+            ("CLAUDE_CODE_TMPDIR", "{tmp}"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            // Its sixteen bundled skills would compete with the one under test.
+            ("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
+            // Ten retries would take minutes to admit that the model is gone.
+            ("CLAUDE_CODE_MAX_RETRIES", "2"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
+        pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"]),
+        credentials: Credentials {
+            variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]),
+        },
+        route: Some(Route {
+            base_url: "ANTHROPIC_BASE_URL".to_owned(),
+            suffix: "",
+            key: "ANTHROPIC_API_KEY".to_owned(),
+        }),
+        skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
+    }
+}
+
+#[derive(Default)]
+struct Claude {
+    out: Transcript,
+    /// Tool calls whose result has not come yet, by the id the stream gives them.
+    pending: HashMap<String, usize>,
+    last_text: String,
+    results: u32,
+    assistant_messages: Vec<String>,
+    asked: bool,
+    auth_error: Option<String>,
+}
+
+impl Decoder for Claude {
+    fn line(&mut self, line: &str) {
+        // What is not JSON is chatter of the CLI and says nothing about the run.
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+        match event["type"].as_str() {
+            Some("system") if event["subtype"] == "init" => self.init(&event),
+            Some("assistant") => self.assistant(&event),
+            Some("user") => self.user(&event),
+            Some("result") => self.result(&event),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Transcript {
+        if self.out.output.is_empty() {
+            self.out.output = self.last_text;
+        }
+        self.out
+    }
+}
+
+impl Claude {
+    fn init(&mut self, event: &Value) {
+        let text = |key: &str| event[key].as_str().map(str::to_owned);
+        self.out.session = text("session_id");
+        self.out.model = text("model");
+        self.out.version = text("claude_code_version");
+        let names = event["skills"]
+            .as_array()
+            .map(|skills| skills.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+        self.out.skills_listed = names.or(self.out.skills_listed.take());
+    }
+
+    fn assistant(&mut self, event: &Value) {
+        let of_subagent = !event["parent_tool_use_id"].is_null();
+        if event["is_api_error_message"] == true {
+            if event["error"] == "authentication_failed" {
+                self.auth_error = event["message"]["content"][0]["text"].as_str().map(str::to_owned);
+            }
+            return;
+        }
+        if let Some(id) = event["message"]["id"].as_str()
+            && self.assistant_messages.last().is_none_or(|last| last != id)
+        {
+            self.assistant_messages.push(id.to_owned());
+        }
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            match block["type"].as_str() {
+                Some("text") => {
+                    let text = block["text"].as_str().unwrap_or_default().to_owned();
+                    if !of_subagent {
+                        self.last_text = text.clone();
+                        self.out.steps.push(Step::Text(text));
+                    }
+                }
+                Some("tool_use") => {
+                    let name = block["name"].as_str().unwrap_or_default().to_owned();
+                    self.asked |= name == "AskUserQuestion";
+                    if let Some(id) = block["id"].as_str() {
+                        self.pending.insert(id.to_owned(), self.out.steps.len());
+                    }
+                    let call = ToolCall { name, input: block["input"].clone(), result: None, ok: None };
+                    self.out.steps.push(Step::Tool(call));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn user(&mut self, event: &Value) {
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            if block["type"] != "tool_result" {
+                continue;
+            }
+            let Some(at) = block["tool_use_id"].as_str().and_then(|id| self.pending.remove(id)) else {
+                continue;
+            };
+            let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { continue };
+            let ok = block["is_error"] != true;
+            call.ok = Some(ok);
+            call.result = Some(result_text(&block["content"]));
+            if ok && let Some(activated) = activation(call, &event["tool_use_result"]) {
+                self.out.activated.push(activated);
+            }
+        }
+    }
+
+    /// The last of several results is the whole session's: its money and models are cumulative.
+    fn result(&mut self, event: &Value) {
+        self.results += 1;
+        let text = event["result"].as_str().unwrap_or_default();
+        self.out.cost_usd = event["total_cost_usd"].as_f64().or(self.out.cost_usd);
+        let by_model = usage_by_model(&event["modelUsage"]);
+        match by_model {
+            Some(usage) => self.out.usage = usage,
+            None => self.out.usage.add(plain_usage(&event["usage"])),
+        }
+        self.out.api_calls = Some(self.assistant_messages.len() as u64);
+        let is_error = event["is_error"] == true;
+        if !is_error {
+            self.out.output = text.to_owned();
+        }
+        self.out.said = self.ending(event, text, is_error);
+    }
+
+    fn ending(&self, event: &Value, text: &str, is_error: bool) -> Said {
+        let reason = || event["errors"][0].as_str().map_or_else(|| text.to_owned(), str::to_owned);
+        match event["subtype"].as_str() {
+            Some("success") if !is_error => {
+                let one_turn = self.assistant_messages.len() <= 1 && self.results == 1;
+                if self.asked || (one_turn && text.trim_end().ends_with('?')) {
+                    Said::Asked
+                } else {
+                    Said::Done
+                }
+            }
+            Some("error_max_turns" | "error_max_budget_usd") => Said::OverBudget(reason()),
+            Some("error_during_execution") => Said::Interrupted(reason()),
+            _ => match event["api_error_status"].as_u64() {
+                Some(429) => Said::RateLimited(reason()),
+                Some(401 | 403) => Said::AuthFailed(reason()),
+                Some(_) => Said::ApiFailed(reason()),
+                None if self.auth_error.is_some() => Said::AuthFailed(reason()),
+                None => Said::ApiFailed(reason()),
+            },
+        }
+    }
+}
+
+fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A skill taken up by the model itself: its Skill tool, or a read of the skill's file.
+fn activation(call: &ToolCall, outcome: &Value) -> Option<Activated> {
+    match call.name.as_str() {
+        "Skill" => {
+            // What was launched, where the stream says so; a rejected call is an error above.
+            let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
+            if outcome["success"] == false {
+                return None;
+            }
+            let (plugin, skill) = match launched.trim_start_matches('/').rsplit_once(':') {
+                Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
+                None => (None, launched.trim_start_matches('/')),
+            };
+            Some(Activated { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
+        }
+        "Read" => {
+            let skill = skill_read_in(call.input["file_path"].as_str()?)?;
+            let evidence = ActivationEvidence::ReadSkillFile { tool: "Read".to_owned() };
+            Some(Activated { skill: skill.to_owned(), plugin: None, evidence })
+        }
+        _ => None,
+    }
+}
+
+fn usage_by_model(models: &Value) -> Option<Usage> {
+    let models = models.as_object().filter(|models| !models.is_empty())?;
+    let mut total = Usage::default();
+    for model in models.values() {
+        let count = |key: &str| model[key].as_u64().unwrap_or(0);
+        total.add(Usage {
+            input: count("inputTokens"),
+            output: count("outputTokens"),
+            cache_read: count("cacheReadInputTokens"),
+            cache_write: count("cacheCreationInputTokens"),
+        });
+    }
+    Some(total)
+}
+
+fn plain_usage(usage: &Value) -> Usage {
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+    }
+}

@@ -1,0 +1,273 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::DecoderKind;
+use crate::model::RelPath;
+
+/// An agent CLI as data. The built-in ones and those of a project file are of the same kind.
+#[derive(Clone)]
+pub struct Agent {
+    pub name: String,
+    pub program: Program,
+    /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value.
+    pub first: Vec<Vec<String>>,
+    /// Arguments of later turns; empty if the agent cannot go on with a session.
+    pub later: Vec<Vec<String>>,
+    pub decoder: &'static DecoderKind,
+    /// Where it looks for a project's skills.
+    pub skills_dir: RelPath,
+    /// Set for every run; values may hold placeholders.
+    pub env: Vec<(String, String)>,
+    /// Passed on when the user has them set.
+    pub pass_env: Vec<String>,
+    pub credentials: Credentials,
+    /// How it is pointed at a gateway; `None` if it cannot be.
+    pub route: Option<Route>,
+    /// How a skill is invoked by name; `None` if the agent has no such command.
+    pub skill_command: Option<fn(&str, &str) -> String>,
+}
+
+#[derive(Clone)]
+pub enum Program {
+    OnPath(String),
+    /// This program itself.
+    Ourselves,
+}
+
+/// The variables that can log the agent in. Exactly one is passed: the first that is set.
+#[derive(Clone)]
+pub struct Credentials {
+    pub variables: Vec<String>,
+}
+
+/// The variables that point an agent at another model endpoint.
+#[derive(Clone)]
+pub struct Route {
+    pub base_url: String,
+    /// Put behind the gateway's URL for this agent's taste.
+    pub suffix: &'static str,
+    /// Any value does: the gateway asks for no key.
+    pub key: String,
+}
+
+/// What one turn of one trial needs.
+#[derive(Debug, Clone)]
+pub struct Turn<'t> {
+    pub prompt: &'t str,
+    pub workspace: &'t Path,
+    pub home: &'t Path,
+    pub tmp: &'t Path,
+    pub model: Option<&'t str>,
+    /// `None` in the first turn of an agent that names its own sessions.
+    pub session: Option<&'t str>,
+    pub later: bool,
+    /// Added to the agent's own system prompt.
+    pub append_system: Option<&'t str>,
+    /// The gateway to use instead of the agent's own endpoint.
+    pub gateway: Option<&'t str>,
+}
+
+/// A process to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// The whole environment: nothing is inherited.
+    pub env: BTreeMap<String, String>,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LaunchError {
+    #[error("{agent} is not installed: no \"{program}\" on PATH")]
+    NotInstalled { agent: String, program: String },
+    #[error("{0} cannot go on with a session, and this case has several turns")]
+    NoLaterTurns(String),
+    #[error("{0} cannot be pointed at a gateway")]
+    NoRoute(String),
+}
+
+/// Inherited when set: where programs are, and what language and place this is.
+const ALWAYS: [&str; 8] =
+    ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
+
+impl Agent {
+    pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
+        let missing = |program: &str| LaunchError::NotInstalled {
+            agent: self.name.clone(),
+            program: program.to_owned(),
+        };
+        match &self.program {
+            Program::Ourselves => std::env::current_exe().map_err(|_| missing("practicum")),
+            Program::OnPath(name) => find_program(name, user_env).ok_or_else(|| missing(name)),
+        }
+    }
+
+    pub fn launch(
+        &self,
+        turn: &Turn<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<Launch, LaunchError> {
+        let program = self.installed(user_env)?;
+        let groups = match turn.later {
+            false => &self.first,
+            true if self.later.is_empty() => return Err(LaunchError::NoLaterTurns(self.name.clone())),
+            true => &self.later,
+        };
+        let args = groups
+            .iter()
+            .filter_map(|group| group.iter().map(|arg| fill(arg, turn)).collect::<Option<Vec<String>>>());
+        Ok(Launch { program, args: args.flatten().collect(), env: self.environment(turn, user_env)? })
+    }
+
+    fn environment(
+        &self,
+        turn: &Turn<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, LaunchError> {
+        let mut env = BTreeMap::new();
+        let mut inherit = |name: &str| {
+            if let Some(value) = user_env.get(name) {
+                env.insert(name.to_owned(), value.clone());
+            }
+        };
+        ALWAYS.iter().for_each(|name| inherit(name));
+        self.pass_env.iter().for_each(|name| inherit(name));
+        let login = self
+            .credentials
+            .variables
+            .iter()
+            .find(|name| user_env.get(*name).is_some_and(|value| !value.is_empty()));
+        if let Some(name) = login {
+            inherit(name);
+        }
+        env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
+        env.insert("HOME".to_owned(), turn.home.display().to_string());
+        env.insert("TMPDIR".to_owned(), turn.tmp.display().to_string());
+        for (name, value) in &self.env {
+            if let Some(value) = fill(value, turn) {
+                env.insert(name.clone(), value);
+            }
+        }
+        if let Some(gateway) = turn.gateway {
+            let route = self.route.as_ref().ok_or_else(|| LaunchError::NoRoute(self.name.clone()))?;
+            // The user's own key stays out of a run that does not need it.
+            for name in &self.credentials.variables {
+                env.remove(name);
+            }
+            env.insert(route.base_url.clone(), format!("{gateway}{}", route.suffix));
+            env.insert(route.key.clone(), "gateway".to_owned());
+        }
+        Ok(env)
+    }
+}
+
+/// The text with its placeholders replaced, or `None` if one of them has no value.
+fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let after = &rest[open + 1..];
+        let Some(close) = after.find('}') else { break };
+        out.push_str(&rest[..open]);
+        let value = match &after[..close] {
+            "prompt" => Some(turn.prompt.to_owned()),
+            "workspace" => Some(turn.workspace.display().to_string()),
+            "home" => Some(turn.home.display().to_string()),
+            "tmp" => Some(turn.tmp.display().to_string()),
+            "model" => Some(turn.model?.to_owned()),
+            "session" => Some(turn.session?.to_owned()),
+            "append_system" => Some(turn.append_system?.to_owned()),
+            _ => None,
+        };
+        match value {
+            Some(value) => {
+                out.push_str(&value);
+                rest = &after[close + 1..];
+            }
+            // Braces that are no placeholder are themselves.
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Looks a program up on the user's PATH and follows links to the real file.
+fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let candidates: Vec<PathBuf> = if name.contains('/') {
+        vec![PathBuf::from(name)]
+    } else {
+        std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name)).collect()
+    };
+    candidates.into_iter().find(|path| is_executable(path)).and_then(|path| path.canonicalize().ok())
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn<'t>(prompt: &'t str) -> Turn<'t> {
+        Turn {
+            prompt,
+            workspace: Path::new("/w"),
+            home: Path::new("/h"),
+            tmp: Path::new("/t"),
+            model: None,
+            session: Some("s-1"),
+            later: false,
+            append_system: None,
+            gateway: None,
+        }
+    }
+
+    #[test]
+    fn placeholders() {
+        for (text, expected) in [
+            ("{prompt}", Some("say {model} hi")),
+            ("--dir={workspace}/x", Some("--dir=/w/x")),
+            ("{model}", None),
+            ("{session}", Some("s-1")),
+            ("{\"json\": {prompt}}", Some("{\"json\": say {model} hi}")),
+            ("{unknown} {", Some("{unknown} {")),
+        ] {
+            assert_eq!(fill(text, &turn("say {model} hi")).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_environment_is_built_from_nothing_with_one_login() {
+        let agent = super::super::agent("claude").expect("known");
+        let user: BTreeMap<String, String> = [
+            ("PATH", "/bin"),
+            ("HOME", "/root"),
+            ("ANTHROPIC_API_KEY", "sk-1"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "tok"),
+            ("AWS_SECRET_ACCESS_KEY", "no"),
+            ("ANTHROPIC_BASE_URL", "http://own"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let env = agent.environment(&turn("x"), &user).expect("an environment");
+        assert_eq!(env.get("HOME").map(String::as_str), Some("/h"));
+        assert_eq!(env.get("ANTHROPIC_BASE_URL").map(String::as_str), Some("http://own"));
+        assert!(!env.contains_key("AWS_SECRET_ACCESS_KEY"));
+        let logins = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
+        assert_eq!(logins.iter().filter(|name| env.contains_key(**name)).count(), 1);
+
+        let scripted = Turn { gateway: Some("http://127.0.0.1:1/t/x"), ..turn("x") };
+        let env = agent.environment(&scripted, &user).expect("an environment");
+        assert_eq!(env.get("ANTHROPIC_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x"));
+        assert!(
+            !env.values().any(|value| value == "sk-1" || value == "tok"),
+            "a scripted run gets no real key"
+        );
+    }
+}

@@ -1,0 +1,48 @@
+use crate::model::{Activated, Step, Usage};
+
+/// Reads one process's standard output, line by line, as it comes.
+pub trait Decoder: Send {
+    fn line(&mut self, line: &str);
+
+    fn finish(self: Box<Self>) -> Transcript;
+}
+
+/// A way to read a stream, by the name that `practicum.toml` uses for it.
+pub struct DecoderKind {
+    pub name: &'static str,
+    pub start: fn() -> Box<dyn Decoder>,
+}
+
+/// What one process said in its stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Transcript {
+    pub steps: Vec<Step>,
+    /// The last assistant message.
+    pub output: String,
+    pub skills_listed: Option<Vec<String>>,
+    pub activated: Vec<Activated>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub api_calls: Option<u64>,
+    pub model: Option<String>,
+    pub version: Option<String>,
+    /// What a later turn needs to go on.
+    pub session: Option<String>,
+    pub said: Said,
+}
+
+/// How the stream itself says that it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing: it broke off before its last word.
+    #[default]
+    Nothing,
+    Done,
+    /// Done, with a question to the user as the only thing said.
+    Asked,
+    RateLimited(String),
+    AuthFailed(String),
+    ApiFailed(String),
+    OverBudget(String),
+    Interrupted(String),
+}

@@ -1,0 +1,342 @@
+//! From trials to a summary.
+//!
+//! In: trial records, one at a time. Out: `Summary` with its gates. Never: looks at anything else.
+
+use std::collections::BTreeMap;
+
+use crate::model::{
+    CaseSummary, CheckSummary, Condition, Ended, FiredCount, Gate, GateName, GateResult, Summary, Tokens,
+    Totals, TrialRecord, Verdict, Why,
+};
+
+/// Folds records into counts. Its size depends on the number of cases, not of trials.
+#[derive(Debug, Default)]
+pub struct Tally {
+    cases: BTreeMap<CaseKey, CaseTally>,
+    /// In the order they were expected, which is the order of the plan.
+    order: Vec<CaseKey>,
+    totals: Totals,
+    tokens: Tokens,
+    cost: Cost,
+    endings: BTreeMap<Ended, u64>,
+    /// Trials that were left out on purpose and count neither way.
+    skipped: u64,
+}
+
+type CaseKey = (String, String, String, Option<String>, String, String);
+
+/// Money adds up only while every part of it is known.
+#[derive(Debug, Clone, Copy)]
+enum Cost {
+    Known(f64),
+    Unknown,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Cost::Known(0.0)
+    }
+}
+
+#[derive(Debug, Default)]
+struct CaseTally {
+    passed: u64,
+    failed: u64,
+    not_scored: u64,
+    endings: BTreeMap<Ended, u64>,
+    fired: FiredCount,
+    checks: Vec<CheckTally>,
+}
+
+#[derive(Debug)]
+struct CheckTally {
+    id: String,
+    passed: u64,
+    failed: u64,
+    not_scored: u64,
+    scores: u64,
+    score_sum: f64,
+}
+
+impl Tally {
+    /// Makes room for a case before any of its trials is done, so that a summary has the plan's
+    /// order whatever finished first.
+    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition) {
+        let key = key(suite, case, condition);
+        if !self.cases.contains_key(&key) {
+            self.order.push(key.clone());
+            self.cases.insert(key, CaseTally::default());
+        }
+    }
+
+    pub fn add(&mut self, record: &TrialRecord) {
+        self.expect(&record.suite, &record.case, &record.condition);
+        let case = self.cases.entry(key(&record.suite, &record.case, &record.condition)).or_default();
+        self.totals.trials += 1;
+        match &record.verdict {
+            Verdict::Pass => {
+                case.passed += 1;
+                self.totals.passed += 1;
+            }
+            Verdict::Fail => {
+                case.failed += 1;
+                self.totals.failed += 1;
+            }
+            Verdict::NotScored(why) => {
+                case.not_scored += 1;
+                self.totals.not_scored += 1;
+                self.skipped += u64::from(is_skip(why));
+            }
+        }
+        *case.endings.entry(record.ended).or_default() += 1;
+        *self.endings.entry(record.ended).or_default() += 1;
+        match record.fired {
+            Some(true) => case.fired.yes += 1,
+            Some(false) => case.fired.no += 1,
+            None => case.fired.unknown += 1,
+        }
+        for result in &record.checks {
+            let at = match case.checks.iter().position(|check| check.id == result.check) {
+                Some(at) => at,
+                None => {
+                    let id = result.check.clone();
+                    case.checks.push(CheckTally {
+                        id,
+                        passed: 0,
+                        failed: 0,
+                        not_scored: 0,
+                        scores: 0,
+                        score_sum: 0.0,
+                    });
+                    case.checks.len() - 1
+                }
+            };
+            let check = &mut case.checks[at];
+            match result.verdict {
+                Verdict::Pass => check.passed += 1,
+                Verdict::Fail => check.failed += 1,
+                Verdict::NotScored(_) => check.not_scored += 1,
+            }
+            if let Some(score) = result.score {
+                check.scores += 1;
+                check.score_sum += score;
+            }
+        }
+        self.tokens.input += record.usage.input;
+        self.tokens.output += record.usage.output;
+        self.tokens.cache_read += record.usage.cache_read;
+        self.tokens.cache_write += record.usage.cache_write;
+        self.cost = match (self.cost, record.cost_usd) {
+            (Cost::Known(total), Some(more)) => Cost::Known(total + more),
+            _ => Cost::Unknown,
+        };
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The end of a run: every gate with its value, and the exit code that follows.
+    pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: Outcome) -> Summary {
+        let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
+        let exit = self.exit(&results, outcome);
+        let cost_usd = match self.cost {
+            Cost::Known(total) if self.totals.trials > 0 => Some(total),
+            Cost::Known(_) | Cost::Unknown => None,
+        };
+        let mut cases = self.cases;
+        let cases =
+            self.order.iter().filter_map(|key| cases.remove(key).map(|case| case.summary(key))).collect();
+        Summary {
+            schema_version: 1,
+            run: run.to_owned(),
+            ok: exit == 0,
+            exit,
+            totals: self.totals,
+            cost_usd,
+            tokens: self.tokens,
+            seconds,
+            gates: results,
+            cases,
+        }
+    }
+
+    fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
+        let cases = || self.cases.iter().filter(|((of, ..), _)| of == suite).map(|(_, case)| case);
+        let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        let value = match gate.name {
+            GateName::AllCasesPass => {
+                let measured = || cases().filter(|case| case.passed + case.failed > 0);
+                share(measured().filter(|case| case.failed == 0).count() as u64, measured().count() as u64)
+            }
+            GateName::PassRate => {
+                let passed = cases().map(|case| case.passed).sum();
+                share(passed, passed + cases().map(|case| case.failed).sum::<u64>())
+            }
+            GateName::MeanScore
+            | GateName::Stability
+            | GateName::Precision
+            | GateName::Recall
+            | GateName::F1
+            | GateName::Accuracy => None,
+        };
+        let threshold = gate.threshold.get();
+        GateResult {
+            name: gate.name,
+            suite: suite.clone(),
+            value,
+            low: None,
+            high: None,
+            threshold,
+            ok: value.is_some_and(|value| value >= threshold),
+        }
+    }
+
+    fn exit(&self, gates: &[GateResult], outcome: Outcome) -> u8 {
+        match outcome {
+            Outcome::Interrupted => return 130,
+            Outcome::OverBudget => return 4,
+            Outcome::Completed => {}
+        }
+        // A gate that measured nothing has not failed; whether that is fatal is said below.
+        if gates.iter().any(|gate| !gate.ok && gate.value.is_some()) {
+            return 1;
+        }
+        if self.totals.not_scored > self.skipped
+            || self.totals.trials == 0
+            || gates.iter().any(|gate| !gate.ok)
+        {
+            return 3;
+        }
+        0
+    }
+}
+
+/// A gate and the suite whose cases it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteGate {
+    pub suite: String,
+    pub gate: Gate,
+}
+
+/// Whether the run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Completed,
+    Interrupted,
+    OverBudget,
+}
+
+fn is_skip(why: &Why) -> bool {
+    matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
+}
+
+fn key(suite: &str, case: &str, condition: &Condition) -> CaseKey {
+    let Condition { agent, model, arm, mode } = condition;
+    (suite.to_owned(), case.to_owned(), agent.clone(), model.clone(), arm.name(), mode.name().to_owned())
+}
+
+impl CaseTally {
+    fn summary(self, (suite, id, agent, model, arm, mode): &CaseKey) -> CaseSummary {
+        CaseSummary {
+            id: id.clone(),
+            suite: suite.clone(),
+            agent: agent.clone(),
+            model: model.clone(),
+            arm: arm.clone(),
+            mode: mode.clone(),
+            passed: self.passed,
+            failed: self.failed,
+            not_scored: self.not_scored,
+            endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
+            fired: self.fired,
+            checks: self.checks.into_iter().map(CheckTally::summary).collect(),
+        }
+    }
+}
+
+impl CheckTally {
+    fn summary(self) -> CheckSummary {
+        CheckSummary {
+            id: self.id,
+            passed: self.passed,
+            failed: self.failed,
+            not_scored: self.not_scored,
+            mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Arm, Mode, Ratio, TrialId, Usage};
+
+    fn record(case: &str, verdict: Verdict) -> TrialRecord {
+        let condition =
+            Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+        let ended = match verdict {
+            Verdict::NotScored(Why::Ended(ended)) => ended,
+            _ => Ended::Finished,
+        };
+        TrialRecord {
+            trial: TrialId::new("s", case, &condition, 1),
+            suite: "s".into(),
+            case: case.into(),
+            condition,
+            attempt: 1,
+            ended,
+            ended_because: None,
+            verdict,
+            checks: Vec::new(),
+            fired: None,
+            usage: Usage::default(),
+            cost_usd: Some(0.5),
+            model: None,
+            seconds: 1.0,
+            notes: Vec::new(),
+        }
+    }
+
+    fn exit(verdicts: &[Verdict], outcome: Outcome) -> u8 {
+        let mut tally = Tally::default();
+        for (index, verdict) in verdicts.iter().enumerate() {
+            tally.add(&record(&format!("c{index}"), verdict.clone()));
+        }
+        let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+        let all = SuiteGate { suite: "s".into(), gate };
+        tally.summary("r", &[all], 1.0, outcome).exit
+    }
+
+    #[test]
+    fn exit_codes() {
+        let timeout = || Verdict::NotScored(Why::Ended(Ended::TimedOut));
+        let skipped = || Verdict::NotScored(Why::Ended(Ended::SetupFailed));
+        for (verdicts, outcome, expected) in [
+            (vec![Verdict::Pass], Outcome::Completed, 0),
+            (vec![Verdict::Pass, Verdict::Fail], Outcome::Completed, 1),
+            (vec![Verdict::Pass, timeout()], Outcome::Completed, 3),
+            (vec![Verdict::Fail, timeout()], Outcome::Completed, 1),
+            (vec![timeout()], Outcome::Completed, 3),
+            (vec![Verdict::Pass, skipped()], Outcome::Completed, 0),
+            (vec![skipped()], Outcome::Completed, 3),
+            (vec![Verdict::Fail], Outcome::Interrupted, 130),
+            (vec![Verdict::Fail], Outcome::OverBudget, 4),
+        ] {
+            assert_eq!(exit(&verdicts, outcome), expected, "{verdicts:?} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn an_empty_suite_does_not_exit_0() {
+        assert_eq!(exit(&[], Outcome::Completed), 3);
+    }
+
+    #[test]
+    fn an_unknown_cost_is_not_a_number() {
+        let mut tally = Tally::default();
+        tally.add(&record("a", Verdict::Pass));
+        tally.add(&TrialRecord { cost_usd: None, ..record("b", Verdict::Pass) });
+        assert_eq!(tally.summary("r", &[], 1.0, Outcome::Completed).cost_usd, None);
+    }
+}

@@ -1,0 +1,206 @@
+//! The skills folder: what there is, and what a skill says when it is taken up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::model::Diagnostics;
+use crate::tree::{Data, Source, Syntax};
+
+const MOST_SKILLS: usize = 500;
+const LARGEST_SKILL: u64 = 1024 * 1024;
+const LONGEST_DESCRIPTION: usize = 1500;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    pub name: String,
+    pub description: String,
+    /// Absolute, links followed.
+    pub folder: PathBuf,
+    pub body: String,
+    /// Its author may reserve a skill for people.
+    pub model_may_use: bool,
+}
+
+/// In the order of their folders' names. What cannot be read is no skill.
+pub fn find(skills_dir: &Path) -> Vec<Skill> {
+    let Ok(entries) = fs::read_dir(skills_dir) else { return Vec::new() };
+    let mut folders: Vec<PathBuf> = entries.take(MOST_SKILLS).flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    folders.iter().filter_map(|folder| read(folder)).collect()
+}
+
+fn read(folder: &Path) -> Option<Skill> {
+    let file = folder.join("SKILL.md");
+    let metadata = fs::metadata(&file).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&fs::read(&file).ok()?).replace("\r\n", "\n");
+    let (front, body) = split(&text);
+    let front = front.map(|front| Front::read(&file, front)).unwrap_or_default();
+    Some(Skill {
+        name: front.name.or_else(|| folder.file_name()?.to_str().map(str::to_owned))?,
+        description: front.description.unwrap_or_default(),
+        folder: folder.canonicalize().ok()?,
+        body: body.trim().to_owned(),
+        model_may_use: !front.reserved,
+    })
+}
+
+/// Frontmatter between two lines of dashes, and the rest.
+fn split(text: &str) -> (Option<&str>, &str) {
+    let text = text.trim_start_matches('\u{feff}');
+    let after =
+        text.strip_prefix("---").and_then(|rest| rest.trim_start_matches([' ', '\t']).strip_prefix('\n'));
+    let Some(inside) = after else { return (None, text) };
+    let mut at = 0;
+    for line in inside.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return (Some(&inside[..at]), &inside[at + line.len()..]);
+        }
+        at += line.len();
+    }
+    (None, text)
+}
+
+#[derive(Default)]
+struct Front {
+    name: Option<String>,
+    description: Option<String>,
+    reserved: bool,
+}
+
+impl Front {
+    fn read(file: &Path, text: &str) -> Self {
+        let mut diagnostics = Diagnostics::default();
+        match Source::parse(file, text.to_owned(), Syntax::Yaml, &mut diagnostics) {
+            Some(source) => {
+                let field = |key: &str| {
+                    let text = source.root.get(key)?.as_text()?;
+                    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                    Some(words).filter(|words| !words.is_empty())
+                };
+                let reserved = source.root.get("disable-model-invocation");
+                Self {
+                    name: field("name"),
+                    description: field("description").map(shortened),
+                    reserved: reserved.is_some_and(|node| node.data == Data::Bool(true)),
+                }
+            }
+            // An unquoted colon in a description breaks the YAML and is common; other agents
+            // take such a skill all the same.
+            None => {
+                let field = |key: &str| {
+                    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+                    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
+                };
+                Self {
+                    name: field("name"),
+                    description: field("description").map(shortened),
+                    reserved: field("disable-model-invocation").as_deref() == Some("true"),
+                }
+            }
+        }
+    }
+}
+
+fn shortened(text: String) -> String {
+    text.chars().take(LONGEST_DESCRIPTION).collect()
+}
+
+/// By its name, or its folder's; a plugin's name may stand before it.
+pub fn named<'s>(skills: &'s [Skill], name: &str) -> Option<&'s Skill> {
+    let name = name.trim().trim_start_matches('/');
+    let exact = |name: &str| {
+        skills.iter().find(|skill| skill.name == name).or_else(|| {
+            skills.iter().find(|skill| skill.folder.file_name().is_some_and(|folder| folder == name))
+        })
+    };
+    exact(name).or_else(|| exact(name.rsplit_once(':')?.1))
+}
+
+/// A prompt that is a command for a skill: the skill and its arguments.
+pub fn commanded<'s, 'p>(skills: &'s [Skill], prompt: &'p str) -> Option<(&'s Skill, &'p str)> {
+    let command = prompt.trim().strip_prefix('/')?;
+    let (name, args) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    Some((named(skills, name)?, args.trim()))
+}
+
+impl Skill {
+    /// What the model gets to read when the skill is taken up.
+    pub fn instructions(&self, args: &str) -> String {
+        let place = format!("Base directory for this skill: {}", self.folder.display());
+        if self.body.contains("$ARGUMENTS") {
+            format!("{place}\n\n{}", self.body.replace("$ARGUMENTS", args))
+        } else if args.is_empty() {
+            format!("{place}\n\n{}", self.body)
+        } else {
+            format!("{place}\n\n{}\n\nARGUMENTS: {args}", self.body)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        fs::create_dir_all(folder.join(name)).expect("a folder");
+        fs::write(folder.join(name).join("SKILL.md"), text).expect("a file");
+    }
+
+    #[test]
+    fn frontmatter_as_people_write_it() {
+        for (text, name, description, body, model_may_use) in [
+            ("---\nname: n\ndescription: d e\n---\n# Body\n", "n", "d e", "# Body", true),
+            ("---\r\nname: n\r\ndescription: >\r\n  d\r\n  e\r\n---\r\nB", "n", "d e", "B", true),
+            ("\u{feff}---\nname: n\n---\nB\n---\nC", "n", "", "B\n---\nC", true),
+            ("---\ndescription: Use when: always\n---\nB", "folder", "Use when: always", "B", true),
+            ("---\nname: n\ndisable-model-invocation: true\n---\nB", "n", "", "B", false),
+            ("# No frontmatter", "folder", "", "# No frontmatter", true),
+            ("---\nname: never closed", "folder", "", "---\nname: never closed", true),
+            ("---\n---\nB", "folder", "", "B", true),
+            ("", "folder", "", "", true),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            write(folder.path(), "folder", text);
+            let skills = find(folder.path());
+            let [skill] = skills.as_slice() else { panic!("{text:?}: {skills:?}") };
+            assert_eq!(
+                (skill.name.as_str(), skill.description.as_str(), skill.body.as_str(), skill.model_may_use),
+                (name, description, body, model_may_use),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn skills_are_found_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), "b", "---\nname: beta\n---\nDo $ARGUMENTS.");
+        write(folder.path(), "a", "Do it.");
+        fs::create_dir(folder.path().join("empty")).expect("a folder");
+        fs::write(folder.path().join("file"), "").expect("a file");
+        let skills = find(folder.path());
+        for (prompt, expected) in [
+            ("/a now please", Some(("a", "now please"))),
+            ("  /beta\nx", Some(("beta", "x"))),
+            ("/b", Some(("beta", ""))),
+            ("/plugin:beta x", Some(("beta", "x"))),
+            ("/usr/bin/env", None),
+            ("/", None),
+            ("use /a", None),
+        ] {
+            let found = commanded(&skills, prompt).map(|(skill, args)| (skill.name.as_str(), args));
+            assert_eq!(found, expected, "{prompt:?}");
+        }
+        let said = |name: &str, args: &str| {
+            let text = named(&skills, name).expect("a skill").instructions(args);
+            text.split_once("\n\n").expect("two parts").1.to_owned()
+        };
+        assert_eq!(said("a", ""), "Do it.");
+        assert_eq!(said("a", "x"), "Do it.\n\nARGUMENTS: x");
+        assert_eq!(said("beta", "x"), "Do x.");
+        assert_eq!(find(Path::new("/nowhere/at/all")), []);
+    }
+}

@@ -1,0 +1,194 @@
+//! The tools: what the model is told about them, and what a call does.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::fence::Fence;
+use super::skills::{self, Skill};
+use super::{files, shell};
+use crate::llm::Tool;
+
+const DEFAULT_LIMIT: Duration = Duration::from_secs(120);
+const LONGEST_LIMIT: Duration = Duration::from_secs(600);
+
+pub const NAMES: [&str; 5] = ["Skill", "Read", "Write", "Edit", "Bash"];
+
+/// What came of a call. A failure is told to the model, which may do better next time.
+pub struct Outcome {
+    pub result: Result<String, String>,
+    /// The skill that was taken up.
+    pub skill: Option<String>,
+}
+
+impl From<Result<String, String>> for Outcome {
+    fn from(result: Result<String, String>) -> Self {
+        Self { result, skill: None }
+    }
+}
+
+pub struct Toolbox {
+    pub skills: Vec<Skill>,
+    pub fence: Fence,
+}
+
+#[derive(Deserialize)]
+struct SkillCall {
+    skill: String,
+    #[serde(default)]
+    args: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct ReadCall {
+    file_path: String,
+    offset: Option<u64>,
+    limit: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct WriteCall {
+    file_path: String,
+    content: String,
+}
+
+#[derive(Deserialize)]
+struct EditCall {
+    file_path: String,
+    old_string: String,
+    new_string: String,
+    #[serde(default)]
+    replace_all: bool,
+}
+
+#[derive(Deserialize)]
+struct BashCall {
+    command: String,
+    /// Milliseconds.
+    timeout: Option<u64>,
+}
+
+impl Toolbox {
+    pub async fn call(&self, name: &str, input: &Value) -> Outcome {
+        match name {
+            "Skill" => match arguments::<SkillCall>(input) {
+                Ok(call) => self.skill(&call),
+                Err(why) => Err(why).into(),
+            },
+            "Read" => self.read(input).into(),
+            "Write" => self.write(input).into(),
+            "Edit" => self.edit(input).into(),
+            "Bash" => self.bash(input).await.into(),
+            other => Err(format!("there is no tool {other:?}; there are {}", NAMES.join(", "))).into(),
+        }
+    }
+
+    fn skill(&self, call: &SkillCall) -> Outcome {
+        match skills::named(&self.skills, &call.skill) {
+            Some(skill) if skill.model_may_use => Outcome {
+                result: Ok(skill.instructions(call.args.as_deref().unwrap_or_default())),
+                skill: Some(skill.name.clone()),
+            },
+            Some(skill) => Err(format!("only the user can invoke the skill {:?}", skill.name)).into(),
+            None => Err(format!("Unknown skill: {}", call.skill)).into(),
+        }
+    }
+
+    fn read(&self, input: &Value) -> Result<String, String> {
+        let call: ReadCall = arguments(input)?;
+        files::read(&self.place(&call.file_path)?, call.offset, call.limit)
+    }
+
+    fn write(&self, input: &Value) -> Result<String, String> {
+        let call: WriteCall = arguments(input)?;
+        files::write(&self.place(&call.file_path)?, &call.content)
+    }
+
+    fn edit(&self, input: &Value) -> Result<String, String> {
+        let call: EditCall = arguments(input)?;
+        files::edit(&self.place(&call.file_path)?, &call.old_string, &call.new_string, call.replace_all)
+    }
+
+    async fn bash(&self, input: &Value) -> Result<String, String> {
+        let call: BashCall = arguments(input)?;
+        let limit = call.timeout.map_or(DEFAULT_LIMIT, Duration::from_millis).min(LONGEST_LIMIT);
+        shell::run(&call.command, self.fence.workspace(), limit).await
+    }
+
+    fn place(&self, path: &str) -> Result<PathBuf, String> {
+        self.fence.resolve(path)
+    }
+}
+
+fn arguments<T: DeserializeOwned>(input: &Value) -> Result<T, String> {
+    T::deserialize(input).map_err(|error| format!("the tool's input is wrong: {error}"))
+}
+
+pub fn definitions() -> Vec<Tool> {
+    let text = |what: &str| json!({"type": "string", "description": what});
+    let number = |what: &str| json!({"type": "integer", "minimum": 0, "description": what});
+    let path = || text("Absolute, or relative to the workspace");
+    let tool = |name: &str, description: &str, properties: Value, required: &[&str]| Tool {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        input_schema: json!({"type": "object", "properties": properties, "required": required}),
+    };
+    vec![
+        tool(
+            "Skill",
+            "Takes up a skill: its instructions come back, to be followed from then on.",
+            json!({"skill": text("The skill's name"), "args": text("What the skill is to work on")}),
+            &["skill"],
+        ),
+        tool(
+            "Read",
+            "Reads a text file. Lines come back numbered.",
+            json!({
+                "file_path": path(),
+                "offset": number("The first line to read, from 1"),
+                "limit": number("How many lines"),
+            }),
+            &["file_path"],
+        ),
+        tool(
+            "Write",
+            "Writes a file, replacing what was there. Folders are made as needed.",
+            json!({"file_path": path(), "content": text("The whole content")}),
+            &["file_path", "content"],
+        ),
+        tool(
+            "Edit",
+            "Replaces a piece of a file. The piece must occur exactly once, or replace_all be true.",
+            json!({
+                "file_path": path(),
+                "old_string": text("The piece as it stands in the file, without line numbers"),
+                "new_string": text("What takes its place"),
+                "replace_all": {"type": "boolean", "description": "Replace every occurrence"},
+            }),
+            &["file_path", "old_string", "new_string"],
+        ),
+        tool(
+            "Bash",
+            "Runs a shell command in the workspace and gives back what it printed.",
+            json!({
+                "command": text("The command"),
+                "timeout": number("Time limit in milliseconds; two minutes if not given"),
+            }),
+            &["command"],
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_is_defined() {
+        let defined: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
+        assert_eq!(defined, NAMES);
+    }
+}

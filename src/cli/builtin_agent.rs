@@ -1,0 +1,73 @@
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{environment, runtime};
+use crate::builtin::{Options, run, run_without_endpoint};
+use crate::llm::{Api, Endpoint};
+
+/// The builtin agent: one turn of it, as a process like any other agent.
+#[derive(clap::Args)]
+pub struct Args {
+    #[arg(long)]
+    workspace: PathBuf,
+    /// Where it looks for skills, inside the workspace
+    #[arg(long, default_value = ".claude/skills")]
+    skills_dir: PathBuf,
+    /// Carries a conversation from one turn to the next
+    #[arg(long)]
+    session_file: Option<PathBuf>,
+    #[arg(long)]
+    model: Option<String>,
+    #[arg(long)]
+    append_system: Option<String>,
+    #[arg(long, default_value_t = 100)]
+    max_turns: u32,
+    #[arg(last = true, required = true)]
+    prompt: Vec<String>,
+}
+
+pub fn main(args: Args) -> u8 {
+    let env = environment();
+    let endpoint = match Endpoint::from_env(api(&env), &env) {
+        Ok(endpoint) => endpoint,
+        Err(error) => return code(run_without_endpoint(&error)),
+    };
+    let options = Options {
+        prompt: args.prompt.join(" "),
+        skills_dir: args.workspace.join(&args.skills_dir),
+        workspace: args.workspace,
+        model: args.model,
+        endpoint,
+        session_file: args.session_file,
+        append_system: args.append_system,
+        max_turns: args.max_turns,
+    };
+    match runtime() {
+        Ok(runtime) => code(runtime.block_on(run(options))),
+        Err(error) => {
+            eprintln!("error: cannot start: {error}");
+            1
+        }
+    }
+}
+
+/// Which API to speak: what the user says, else what the variables that are set suggest. A base
+/// URL of one's own is most likely a server that only speaks Chat Completions.
+fn api(env: &BTreeMap<String, String>) -> Api {
+    let set = |name: &str| env.get(name).is_some_and(|value| !value.is_empty());
+    match env.get("PRACTICUM_BUILTIN_API").map(String::as_str) {
+        Some("anthropic") => Api::AnthropicMessages,
+        Some("openai-responses") => Api::OpenAiResponses,
+        Some("openai-chat") => Api::OpenAiChat,
+        _ if set("ANTHROPIC_API_KEY") || set("ANTHROPIC_AUTH_TOKEN") || set("ANTHROPIC_BASE_URL") => {
+            Api::AnthropicMessages
+        }
+        _ if set("OPENAI_BASE_URL") => Api::OpenAiChat,
+        _ if set("OPENAI_API_KEY") => Api::OpenAiResponses,
+        _ => Api::AnthropicMessages,
+    }
+}
+
+fn code(code: i32) -> u8 {
+    u8::try_from(code).unwrap_or(1)
+}

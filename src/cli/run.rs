@@ -1,0 +1,357 @@
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::{colour, complain, environment, runtime};
+use crate::dialects;
+use crate::event::Sinks;
+use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::model::{Severity, format_duration};
+use crate::pipeline::{Exam, Examined, Stop, examine};
+use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
+use crate::report::{Progress, Results, render_diagnostics, report, safe};
+use crate::settings::{JOBS, Layers, project_root};
+use crate::stage::Hidden;
+use crate::store::{RunDir, RunInfo, Scrubber};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum run                             every eval below this folder
+  practicum run skills/release-notes        the evals of one skill
+  practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
+  practicum run . --repeat 5 -j 4           five runs of each case, four at a time")]
+pub struct Args {
+    /// Skill folders, SKILL.md files, eval folders or eval files
+    #[arg(default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// The agent to examine with: claude, builtin, one of practicum.toml, or auto (repeatable)
+    #[arg(long, alias = "harness", value_name = "NAME")]
+    agent: Vec<String>,
+    /// The agent's model
+    #[arg(long)]
+    model: Option<String>,
+    /// How often each case is run
+    #[arg(long, value_name = "N")]
+    repeat: Option<String>,
+    /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// With the skill, without it, or both (repeatable)
+    #[arg(long, value_name = "with|without")]
+    arm: Vec<String>,
+    /// Only cases whose id matches (* and ? are wildcards; repeatable)
+    #[arg(long, value_name = "GLOB")]
+    case: Vec<String>,
+    /// The skill under test, whatever the files say
+    #[arg(long, value_name = "PATH")]
+    skill: Option<PathBuf>,
+    /// Read the files as this format instead of guessing
+    #[arg(long, value_parser = dialects::names())]
+    dialect: Option<String>,
+    /// A script that answers in place of the model
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    /// The judge's model
+    #[arg(long, value_name = "MODEL")]
+    judge_model: Option<String>,
+    /// Whose model judges: anthropic, openai or auto
+    #[arg(long, value_name = "PROVIDER")]
+    grading_provider: Option<String>,
+    /// Leave judged checks unscored
+    #[arg(long)]
+    no_judge: bool,
+    /// Let the evals' setup and teardown scripts run
+    #[arg(long)]
+    trust: bool,
+    /// How many trials run at once
+    #[arg(short, long, value_name = "N")]
+    jobs: Option<String>,
+    /// Show what would run, and run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print every setting with where it came from, and run nothing
+    #[arg(long)]
+    explain: bool,
+    /// Leave the agents' workspaces where they are
+    #[arg(long)]
+    keep_workspaces: bool,
+    /// Print the summary document, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    match run(args) {
+        Ok(code) => code,
+        Err(error) => {
+            let code = exit_code(&error);
+            complain(&error);
+            code
+        }
+    }
+}
+
+/// Bad usage and bad files are 2; a machine that cannot do it is 3.
+fn exit_code(error: &anyhow::Error) -> u8 {
+    match error.downcast_ref::<IntakeError>() {
+        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_)) => 3,
+        Some(
+            IntakeError::Discover(_)
+            | IntakeError::Settings(_)
+            | IntakeError::Skill(_)
+            | IntakeError::UnknownAgent { .. }
+            | IntakeError::Script { .. }
+            | IntakeError::Missing(_),
+        ) => 2,
+        None if error.downcast_ref::<crate::store::StoreError>().is_some() => 3,
+        None => 2,
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<u8> {
+    let environment = environment();
+    let ask = Ask {
+        paths: args.paths.clone(),
+        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
+        skill: args.skill.clone(),
+        script: args.script.clone(),
+        no_judge: args.no_judge,
+    };
+    let project = project_root(&std::path::absolute(&args.paths[0])?);
+    let layers = Layers::read(flags(&args), environment.clone(), &project).map_err(IntakeError::from)?;
+    let reading = intake::read(&ask)?;
+    show_problems(&reading);
+    if reading.has_errors() {
+        bail!("some eval files cannot be understood; nothing was run");
+    }
+    let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
+    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    for notice in &notices {
+        eprintln!("note: {}", safe(notice));
+    }
+    if args.explain {
+        explain(&planned);
+        return Ok(0);
+    }
+    let filter = Filter { cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect() };
+    let plan = plan(planned, &filter);
+    if plan.trials.is_empty() {
+        bail!("there is nothing to run: no case matches");
+    }
+    show_plan(&plan);
+    if args.dry_run {
+        return Ok(0);
+    }
+    let trusted = trust(&plan, args.trust)?;
+    let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+    let runtime = runtime().context("cannot start")?;
+    let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
+    let run_dir = RunDir::create(&project, jiff::Timestamp::now())?;
+    run_dir.write_info(&info(&plan, &run_dir, scripted))?;
+    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    let scrubber = Scrubber::new(&environment);
+    let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+    sinks.push(Box::new(Progress::new(std::io::stderr())));
+    let examined = runtime.block_on(async {
+        let suites = intake::means(&plan.suites, &ask, &environment).await?;
+        let stop = Stop::default();
+        tokio::spawn(heed_interrupts(stop.clone()));
+        let hidden = Hidden::new(
+            plan.suites
+                .iter()
+                .map(|planned| planned.suite.origin.path.clone())
+                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone())),
+        );
+        let exam = Exam {
+            plan,
+            agents,
+            suites,
+            user_env: environment,
+            hidden,
+            rooms: rooms.path().to_owned(),
+            keep_workspaces: args.keep_workspaces,
+            trusted,
+            jobs,
+            run_dir: run_dir.clone(),
+            scrubber,
+            stop,
+        };
+        Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
+    })?;
+    if args.keep_workspaces {
+        eprintln!("workspaces kept in {}", rooms.keep().display());
+    }
+    let results = Results {
+        summary: &examined.summary,
+        troubles: &examined.troubles,
+        run_dir: run_dir.path(),
+        scripted,
+    };
+    show_results(&results, args.json)?;
+    Ok(examined.summary.exit)
+}
+
+/// What was said on the command line, by the knobs' names.
+fn flags(args: &Args) -> BTreeMap<&'static str, String> {
+    let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
+    let said = [
+        ("agent", joined(&args.agent)),
+        ("model", args.model.clone()),
+        ("repeat", args.repeat.clone()),
+        ("timeout", args.timeout.clone()),
+        ("arm", joined(&args.arm)),
+        ("judge.model", args.judge_model.clone()),
+        ("judge.provider", args.grading_provider.clone()),
+        ("jobs", args.jobs.clone()),
+    ];
+    said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+}
+
+/// Errors and warnings. Notices are for `check`, which is asked for them.
+fn show_problems(reading: &Reading) {
+    for file in &reading.files {
+        let diagnostics = &file.lowered.diagnostics;
+        if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
+            eprint!("{}", render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+        }
+    }
+}
+
+fn explain(planned: &[Planned]) {
+    for suite in planned {
+        println!(
+            "{} ({}, {})",
+            safe(&suite.suite.name),
+            suite.suite.origin.dialect,
+            suite.suite.origin.path.display()
+        );
+        for (name, value, from) in suite.settings.explain() {
+            println!("  {name:<18} {:<24} {from}", safe(&value));
+        }
+    }
+}
+
+fn show_plan(plan: &Plan) {
+    let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
+    let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    eprintln!(
+        "plan: {} trials of {cases} cases in {} suites with {}",
+        plan.trials.len(),
+        plan.suites.len(),
+        agents.join(", ")
+    );
+    for planned in &plan.suites {
+        let settings = &planned.settings;
+        let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
+        eprintln!(
+            "  {}: {} cases, at most {} each{scripted}",
+            safe(&planned.suite.name),
+            planned.suite.cases.len(),
+            format_duration(settings.timeout.value)
+        );
+    }
+}
+
+/// Scripts of an eval file run on the user's machine, so the user must say that they may.
+fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
+    let mut scripts = Vec::new();
+    for planned in &plan.suites {
+        for case in &planned.suite.cases {
+            let room = &case.room;
+            for (word, script) in [("setup", &room.setup), ("teardown", &room.teardown)] {
+                if let Some(script) = script {
+                    scripts.push(format!(
+                        "{} of {} in suite {}:\n{}",
+                        word, case.id, planned.suite.name, script
+                    ));
+                }
+            }
+        }
+    }
+    if trusted || scripts.is_empty() {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(anyhow!(
+            "{} scripts want to run on this machine; read them, then say --trust",
+            scripts.len()
+        ));
+    }
+    for script in &scripts {
+        eprintln!("--- {}", safe(script));
+    }
+    eprint!("Run these {} scripts? [y/N] ", scripts.len());
+    std::io::stderr().flush()?;
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    let yes = matches!(answer.trim(), "y" | "Y" | "yes");
+    if !yes {
+        eprintln!("not trusted: the cases with scripts are skipped");
+    }
+    Ok(yes)
+}
+
+fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
+    let suites = plan.suites.iter().map(|planned| {
+        let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
+        serde_json::json!({
+            "origin": planned.suite.origin,
+            "suite": dialects::to_native(&planned.suite, &folder),
+        })
+    });
+    let settings = plan.suites.iter().map(|planned| {
+        let rows = planned.settings.explain().into_iter();
+        rows.map(|(name, value, from)| {
+            (name.to_owned(), serde_json::json!({"value": value, "from": from.to_string()}))
+        })
+        .collect::<serde_json::Map<_, _>>()
+        .into()
+    });
+    let trials = plan.trials.iter().map(|trial| {
+        let (planned, case) = plan.case(trial);
+        serde_json::json!({
+            "id": trial.id,
+            "suite": planned.suite.name,
+            "case": case.id,
+            "condition": trial.condition,
+            "attempt": trial.attempt,
+        })
+    });
+    RunInfo {
+        schema_version: 1,
+        run: run_dir.id().to_owned(),
+        started: jiff::Timestamp::now().to_string(),
+        practicum: env!("CARGO_PKG_VERSION").to_owned(),
+        suites: suites.collect(),
+        settings: settings.collect(),
+        trials: trials.collect(),
+        scripted,
+    }
+}
+
+/// Once: let what runs finish. Twice: stop now. Either way the record is whole.
+async fn heed_interrupts(stop: Stop) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        eprintln!("stopping after what runs now; once more to stop at once");
+        stop.after_running();
+    }
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.now();
+    }
+}
+
+/// A reader who went away has seen enough; that is no failure of the run.
+fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
+    let name = if json { "json" } else { "text" };
+    let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
+    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
+    match report.write(results, &mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
+}

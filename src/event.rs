@@ -1,0 +1,108 @@
+//! What happens during a run, as it happens.
+//!
+//! In: nothing. Out: `RunEvent`, and `Sink` for those who listen. Never: does anything itself.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Condition, Summary, TrialId, TrialRecord};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum RunEvent {
+    RunStarted {
+        run: String,
+        at: String,
+        trials: usize,
+    },
+    TrialStarted {
+        trial: TrialId,
+        suite: String,
+        case: String,
+        condition: Condition,
+        attempt: u32,
+    },
+    /// Boxed because it is far larger than the others.
+    TrialFinished {
+        record: Box<TrialRecord>,
+    },
+    /// Something about the run as a whole that a person should know.
+    Notice {
+        text: String,
+    },
+    RunFinished {
+        summary: Box<Summary>,
+    },
+}
+
+/// Someone who listens. A sink that fails is told of and left out; it never stops the run.
+pub trait Sink: Send {
+    fn name(&self) -> &'static str;
+
+    fn hear(&mut self, event: &RunEvent) -> std::io::Result<()>;
+}
+
+/// The listeners, in order: the store comes first.
+pub struct Sinks {
+    sinks: Vec<Box<dyn Sink>>,
+}
+
+impl Sinks {
+    pub fn new(sinks: Vec<Box<dyn Sink>>) -> Self {
+        Self { sinks }
+    }
+
+    /// Tells everyone. Gives the names of those who failed; they hear nothing more.
+    pub fn tell(&mut self, event: &RunEvent) -> Vec<(&'static str, std::io::Error)> {
+        let mut failed = Vec::new();
+        self.sinks.retain_mut(|sink| match sink.hear(event) {
+            Ok(()) => true,
+            Err(error) => {
+                failed.push((sink.name(), error));
+                false
+            }
+        });
+        failed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    struct Broken;
+
+    impl Sink for Broken {
+        fn name(&self) -> &'static str {
+            "broken"
+        }
+
+        fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
+            Err(std::io::ErrorKind::BrokenPipe.into())
+        }
+    }
+
+    struct Counting(Arc<Mutex<usize>>);
+
+    impl Sink for Counting {
+        fn name(&self) -> &'static str {
+            "counting"
+        }
+
+        fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
+            *self.0.lock().expect("unpoisoned") += 1;
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_broken_sink_fails_alone_and_once() {
+        let heard = Arc::new(Mutex::new(0));
+        let mut sinks = Sinks::new(vec![Box::new(Broken), Box::new(Counting(Arc::clone(&heard)))]);
+        let event = RunEvent::Notice { text: "x".to_owned() };
+        assert_eq!(sinks.tell(&event).len(), 1);
+        assert_eq!(sinks.tell(&event).len(), 0);
+        assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+    }
+}

@@ -1,0 +1,305 @@
+//! From what a user asks to an exam that can begin.
+//!
+//! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::agents::{AGENTS, Agent};
+use crate::dialects::{self, Dialect, Loaded, Place};
+use crate::discover::{self, DiscoverError};
+use crate::gateway::{Gateway, ScopeKind, Script};
+use crate::judge::Judge;
+use crate::llm::{Api, Client, Credential, Endpoint, Secret};
+use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
+use crate::pipeline::SuiteMeans;
+use crate::plan::Planned;
+use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents, project_root};
+use crate::skill::Skill;
+
+/// What the user wants to be examined.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    pub paths: Vec<PathBuf>,
+    pub dialect: Option<&'static str>,
+    /// The skill under test, whatever the files say.
+    pub skill: Option<PathBuf>,
+    /// A script in place of the model, whatever the files say.
+    pub script: Option<PathBuf>,
+    pub no_judge: bool,
+}
+
+/// The files that were found, read.
+pub struct Reading {
+    pub files: Vec<Loaded>,
+    /// One for each suite that could be understood, with its project.
+    pub suites: Vec<(Suite, PathBuf)>,
+}
+
+impl Reading {
+    pub fn has_errors(&self) -> bool {
+        self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Skill(#[from] crate::skill::SkillError),
+    #[error("there is no agent \"{name}\"; there are {known}")]
+    UnknownAgent { name: String, known: String },
+    #[error("{0}")]
+    NotInstalled(#[from] crate::agents::LaunchError),
+    #[error("the script {path} cannot be used")]
+    Script { path: PathBuf, text: String, diagnostics: Diagnostics },
+    #[error("{}", .0.join("\n"))]
+    Missing(Vec<String>),
+    #[error("cannot start the gateway: {0}")]
+    Gateway(std::io::Error),
+}
+
+/// Finds and reads eval files.
+pub fn read(ask: &Ask) -> Result<Reading, IntakeError> {
+    let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
+    let mut files = Vec::new();
+    let mut suites = Vec::new();
+    for found in discover::discover(&ask.paths)? {
+        let project = project_root(&found.file);
+        let place = Place { root: found.root, project: project.clone(), plugins: None };
+        let loaded = dialects::load(&found.file, &place, forced);
+        if let Some(suite) = &loaded.lowered.suite {
+            suites.push((suite.clone(), place.root, project));
+        }
+        files.push(loaded);
+    }
+    let projects: BTreeMap<PathBuf, PathBuf> =
+        suites.iter().map(|(_, root, project)| (root.clone(), project.clone())).collect();
+    let merged = dialects::merge_folders(suites.into_iter().map(|(suite, root, _)| (suite, root)).collect());
+    let mut suites: Vec<(Suite, PathBuf)> = merged
+        .into_iter()
+        .map(|(suite, root)| {
+            let project = projects.get(&root).cloned().unwrap_or(root);
+            (suite, project)
+        })
+        .collect();
+    if let Some(path) = &ask.skill {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let skill = Skill::read(&path)?;
+        for (suite, _) in &mut suites {
+            suite.skills =
+                vec![SkillRef { name: skill.name.clone(), path: Some(path.clone()), plugin: None }];
+        }
+    }
+    Ok(Reading { files, suites })
+}
+
+/// What a suite names and the disk does not have. Told before anything is spent.
+pub fn missing(suite: &Suite) -> Vec<String> {
+    let mut missing = Vec::new();
+    for skill in &suite.skills {
+        match &skill.path {
+            Some(path) => missing.extend(Skill::read(path).err().map(|error| error.to_string())),
+            None => missing.push(format!(
+                "the skill {} of suite {} was not found; name it with --skill",
+                skill.name, suite.name
+            )),
+        }
+    }
+    for case in &suite.cases {
+        let files = case.room.files.iter().map(|file| &file.from).chain(&case.room.overlays);
+        for path in files.filter(|path| !path.exists()) {
+            missing.push(format!("case {}: {} does not exist", case.id, path.display()));
+        }
+    }
+    missing
+}
+
+/// Every agent that can be named: those of the project and user files, then the known ones.
+pub fn all_agents(layers: &Layers) -> Result<BTreeMap<String, Agent>, SettingsError> {
+    let known = AGENTS.iter().map(|make| make());
+    let own = own_agents(layers)?;
+    Ok(known.chain(own).map(|agent| (agent.name.clone(), agent)).collect())
+}
+
+/// Settles how each suite is run. Gives also what was chosen for the user, in words.
+pub fn settle(
+    reading: Reading,
+    ask: &Ask,
+    layers: &Layers,
+    agents: &BTreeMap<String, Agent>,
+) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
+    let mut planned = Vec::new();
+    let mut notices = Vec::new();
+    let mut problems = Vec::new();
+    for (suite, project) in reading.suites {
+        problems.extend(missing(&suite));
+        let settings = Settings::resolve(layers, &suite)?;
+        let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
+        if suite.skills.is_empty() {
+            notices.push(format!(
+                "suite {} names no skill, so none is staged; name one with --skill",
+                suite.name
+            ));
+        }
+        let script = choose_script(ask, &suite, &names);
+        planned.push(Planned { suite, settings, agents: names, project, script });
+    }
+    if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// `auto` is the first agent that is installed, in the order of the registry.
+fn choose_agents(
+    wanted: &Setting<Vec<String>>,
+    agents: &BTreeMap<String, Agent>,
+    layers: &Layers,
+    notices: &mut Vec<String>,
+) -> Result<Vec<String>, IntakeError> {
+    let mut names = Vec::new();
+    for name in &wanted.value {
+        if name == "auto" {
+            let first =
+                AGENTS.iter().map(|make| make()).find(|agent| agent.installed(layers.environment()).is_ok());
+            let Some(agent) = first else { continue };
+            let notice = format!("agent auto: {}, the first that is installed", agent.name);
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+            names.push(agent.name);
+            continue;
+        }
+        let Some(agent) = agents.get(name) else {
+            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
+            return Err(IntakeError::UnknownAgent { name: name.clone(), known: known.join(", ") });
+        };
+        agent.installed(layers.environment())?;
+        names.push(name.clone());
+    }
+    names.dedup();
+    Ok(names)
+}
+
+/// A suite's script stands in for the model of the suite's own agent; naming another agent
+/// means asking a real model.
+fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+    if let Some(script) = &ask.script {
+        return Some(std::path::absolute(script).unwrap_or_else(|_| script.clone()));
+    }
+    let own = agents.iter().all(|agent| suite.run.agents.contains(agent));
+    suite.run.script.clone().filter(|_| own)
+}
+
+/// Gateways and judges for the planned suites, in their order.
+pub async fn means(
+    planned: &[Planned],
+    ask: &Ask,
+    env: &BTreeMap<String, String>,
+) -> Result<Vec<SuiteMeans>, IntakeError> {
+    let mut gateways: BTreeMap<PathBuf, Arc<Gateway>> = BTreeMap::new();
+    let mut all = Vec::new();
+    for suite in planned {
+        let gateway = match &suite.script {
+            Some(path) => match gateways.get(path) {
+                Some(gateway) => Some(Arc::clone(gateway)),
+                None => {
+                    let gateway = Arc::new(scripted(path).await?);
+                    gateways.insert(path.clone(), Arc::clone(&gateway));
+                    Some(gateway)
+                }
+            },
+            None => None,
+        };
+        let judge_scope =
+            gateway.as_ref().map(|gateway| gateway.register("judge", ScopeKind::Judge, BTreeMap::new()));
+        let judge = if ask.no_judge {
+            Err("--no-judge was given".to_owned())
+        } else {
+            judge(&suite.settings, judge_scope.as_ref().map(|scope| scope.base_url()), env).map(Arc::new)
+        };
+        all.push(SuiteMeans { gateway, judge, judge_scope });
+    }
+    Ok(all)
+}
+
+async fn scripted(path: &Path) -> Result<Gateway, IntakeError> {
+    let mut diagnostics = Diagnostics::default();
+    let (text, script) = Script::read(path, &mut diagnostics);
+    match script {
+        Some(script) if !diagnostics.has_errors() => {
+            Gateway::start(Arc::new(script)).await.map_err(IntakeError::Gateway)
+        }
+        _ => Err(IntakeError::Script { path: path.to_owned(), text, diagnostics }),
+    }
+}
+
+/// The models that judge unless told otherwise.
+const ANTHROPIC_JUDGE: &str = "claude-sonnet-4-6";
+const OPENAI_JUDGE: &str = "gpt-5.4";
+
+fn judge(
+    settings: &Settings,
+    gateway: Option<&str>,
+    env: &BTreeMap<String, String>,
+) -> Result<Judge, String> {
+    let model = settings.judge_model.value.as_deref();
+    let (api, default_model) = match provider(settings.judge_provider.value, model)? {
+        Provider::Openai => (Api::OpenAiResponses, OPENAI_JUDGE),
+        Provider::Anthropic | Provider::Auto => (Api::AnthropicMessages, ANTHROPIC_JUDGE),
+    };
+    let endpoint = match gateway {
+        Some(url) => Endpoint {
+            api: Api::AnthropicMessages,
+            base_url: url.to_owned(),
+            credential: Some(Credential::ApiKey(Secret::new("gateway"))),
+        },
+        None if settings.judge_transport.value == Transport::Cli => {
+            return Err("the cli transport cannot judge yet; use --transport api".to_owned());
+        }
+        None => Endpoint::from_env(api, env).map_err(|error| error.to_string())?,
+    };
+    let client = Client::new(endpoint).map_err(|error| error.to_string())?;
+    Ok(Judge::new(client, model.unwrap_or(default_model).to_owned()))
+}
+
+/// Whose model this is, by its name where nobody says.
+fn provider(said: Provider, model: Option<&str>) -> Result<Provider, String> {
+    match (said, model) {
+        (Provider::Anthropic | Provider::Openai, _) => Ok(said),
+        (Provider::Auto, None) => Ok(Provider::Anthropic),
+        (Provider::Auto, Some(model)) if model.starts_with("claude-") => Ok(Provider::Anthropic),
+        (Provider::Auto, Some(model)) if model.starts_with("gpt-") || is_o_series(model) => {
+            Ok(Provider::Openai)
+        }
+        (Provider::Auto, Some(model)) => {
+            Err(format!("whose model \"{model}\" is cannot be told; say so with --grading-provider"))
+        }
+    }
+}
+
+fn is_o_series(model: &str) -> bool {
+    model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_tells_its_provider() {
+        for (model, expected) in [
+            (None, Some(Provider::Anthropic)),
+            (Some("claude-opus-4-1"), Some(Provider::Anthropic)),
+            (Some("gpt-5.4-mini"), Some(Provider::Openai)),
+            (Some("o3"), Some(Provider::Openai)),
+            (Some("o4-mini"), Some(Provider::Openai)),
+            (Some("opus"), None),
+            (Some("llama-3"), None),
+        ] {
+            assert_eq!(provider(Provider::Auto, model).ok(), expected, "{model:?}");
+        }
+    }
+}

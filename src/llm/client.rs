@@ -1,0 +1,408 @@
+//! Asking a model, with patience that has bounds.
+
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::redirect;
+use serde_json::Value;
+
+use super::endpoint::is_loopback;
+use super::{Api, Credential, Endpoint, Reply, Request};
+
+/// No model writes that much; a server that does is broken.
+const LARGEST_REPLY: usize = 32 * 1024 * 1024;
+
+/// How much of a failure's body is worth showing.
+const LONGEST_MESSAGE: usize = 500;
+
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum LlmError {
+    #[error("rate limited by the model API{}", after(.retry_after))]
+    RateLimited { retry_after: Option<Duration> },
+    #[error("not let in by the model API: {0}")]
+    Auth(String),
+    #[error("the model API failed with status {status}: {message}")]
+    Api { status: u16, message: String },
+    #[error("the model API cannot be reached: {0}")]
+    Network(String),
+    #[error("the model API sent something that is no reply: {0}")]
+    Malformed(String),
+}
+
+fn after(retry_after: &Option<Duration>) -> String {
+    retry_after.map(|wait| format!("; try again in {} s", wait.as_secs())).unwrap_or_default()
+}
+
+/// How often and how long a request is tried again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Retry {
+    /// Requests in all, the first included.
+    pub tries: u32,
+    /// Doubles with every try.
+    pub first_wait: Duration,
+    /// If the API asks for more, the request fails at once and says so.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self { tries: 5, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(60) }
+    }
+}
+
+/// Asks one endpoint, without streaming.
+#[derive(Debug, Clone)]
+pub struct Client {
+    endpoint: Endpoint,
+    http: reqwest::Client,
+    retry: Retry,
+    timeout: Duration,
+}
+
+/// One try that failed.
+struct Failed {
+    error: LlmError,
+    again: Again,
+}
+
+enum Again {
+    Never,
+    Soon,
+    After(Duration),
+}
+
+impl Client {
+    pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
+        let url = endpoint.url()?;
+        // A redirect would carry the key and the conversation to another host.
+        let mut builder = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(20))
+            .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
+        if url.scheme() == "http" {
+            // A clean room may hold no certificates, and none are needed here.
+            builder = builder.tls_certs_only([]);
+        }
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        let http = builder.build().map_err(|error| LlmError::Network(in_words(&error)))?;
+        Ok(Self { endpoint, http, retry: Retry::default(), timeout: Duration::from_secs(600) })
+    }
+
+    pub fn with_retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// For one try, from connecting to the last byte.
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    pub async fn send(&self, request: &Request) -> Result<Reply, LlmError> {
+        let mut json = self.endpoint.api.wire().request_to_json(request);
+        if let Some(fields) = json.as_object_mut() {
+            fields.retain(|key, _| key != "stream" && key != "stream_options");
+        }
+        let body = json.to_string();
+        let mut tried = 1;
+        loop {
+            let failed = match self.try_once(&body).await {
+                Ok(reply) => return Ok(reply),
+                Err(failed) => failed,
+            };
+            let wait = match failed.again {
+                Again::Never => return Err(failed.error),
+                Again::Soon => self.backoff(tried),
+                Again::After(wait) if wait > self.retry.longest_wait => return Err(failed.error),
+                Again::After(wait) => wait,
+            };
+            if tried >= self.retry.tries {
+                return Err(failed.error);
+            }
+            tokio::time::sleep(wait).await;
+            tried += 1;
+        }
+    }
+
+    /// Doubles from the first wait, and keeps between half and all of it, so that trials that
+    /// failed together do not come back together.
+    fn backoff(&self, tried: u32) -> Duration {
+        let doubled = self.retry.first_wait.saturating_mul(1 << (tried - 1).min(16));
+        let random = f64::from(uuid::Uuid::new_v4().as_u128() as u32) / f64::from(u32::MAX);
+        doubled.min(self.retry.longest_wait).mul_f64(0.5 + random / 2.0)
+    }
+
+    async fn try_once(&self, body: &str) -> Result<Reply, Failed> {
+        let url = self.endpoint.url().map_err(Failed::for_good)?;
+        let headers = self.headers().map_err(Failed::for_good)?;
+        let sent =
+            self.http.post(url).headers(headers).body(body.to_owned()).timeout(self.timeout).send().await;
+        let mut response = sent.map_err(|error| self.lost(error))?;
+        let status = response.status().as_u16();
+        let asked = asked_wait(response.headers());
+        let mut bytes = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.lost(error))? {
+            if bytes.len() + chunk.len() > LARGEST_REPLY {
+                return Err(Failed::for_good(LlmError::Malformed("the reply is too large".to_owned())));
+            }
+            bytes.extend_from_slice(&chunk);
+        }
+        if !(200..300).contains(&status) {
+            return Err(self.refused(status, asked, &bytes));
+        }
+        let malformed = |what: String| Failed::for_good(LlmError::Malformed(what));
+        let json: Value = serde_json::from_slice(&bytes).map_err(|error| malformed(error.to_string()))?;
+        self.endpoint.api.wire().reply_from_json(&json).map_err(|problem| malformed(problem.0))
+    }
+
+    fn headers(&self) -> Result<HeaderMap, LlmError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let is_anthropic = match self.endpoint.api {
+            Api::AnthropicMessages => true,
+            Api::OpenAiResponses | Api::OpenAiChat => false,
+        };
+        if is_anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+        }
+        match &self.endpoint.credential {
+            Some(Credential::ApiKey(key)) if is_anthropic => {
+                headers.insert("x-api-key", sensitive(key.reveal())?);
+            }
+            Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => {
+                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", secret.reveal()))?);
+            }
+            None => {}
+        }
+        Ok(headers)
+    }
+
+    fn lost(&self, error: reqwest::Error) -> Failed {
+        let again = if error.is_timeout() || error.is_builder() { Again::Never } else { Again::Soon };
+        let what = if error.is_timeout() {
+            format!("no answer within {} s", self.timeout.as_secs())
+        } else {
+            in_words(&error.without_url())
+        };
+        Failed { error: LlmError::Network(what), again }
+    }
+
+    fn refused(&self, status: u16, asked: Option<Duration>, body: &[u8]) -> Failed {
+        let message = self.scrubbed(message_of(body));
+        let soon = asked.map_or(Again::Soon, Again::After);
+        match status {
+            429 => Failed { error: LlmError::RateLimited { retry_after: asked }, again: soon },
+            401 | 403 => Failed::for_good(LlmError::Auth(message)),
+            500 | 502 | 503 | 504 | 529 => Failed { error: LlmError::Api { status, message }, again: soon },
+            _ => Failed::for_good(LlmError::Api { status, message }),
+        }
+    }
+
+    /// Some servers repeat the key they refuse.
+    fn scrubbed(&self, message: String) -> String {
+        match &self.endpoint.credential {
+            Some(credential) if !credential.secret().reveal().is_empty() => {
+                message.replace(credential.secret().reveal(), "***")
+            }
+            Some(_) | None => message,
+        }
+    }
+}
+
+impl Failed {
+    fn for_good(error: LlmError) -> Self {
+        Self { error, again: Again::Never }
+    }
+}
+
+fn sensitive(text: &str) -> Result<HeaderValue, LlmError> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| LlmError::Auth("the API key holds characters that no key has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// The cause is what a person can act on, and stands last in the chain.
+fn in_words(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        words = format!("{words}: {inner}");
+        cause = inner.source();
+    }
+    words
+}
+
+fn message_of(body: &[u8]) -> String {
+    let said = serde_json::from_slice::<Value>(body).ok().and_then(|json| {
+        let error = json.get("error")?;
+        error.get("message").unwrap_or(error).as_str().map(str::to_owned)
+    });
+    let whole = said.unwrap_or_else(|| String::from_utf8_lossy(body).trim().to_owned());
+    whole.chars().take(LONGEST_MESSAGE).collect()
+}
+
+/// `retry-after` is seconds or a date; `retry-after-ms` is more exact where it is sent.
+fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
+    let get = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
+    let number = |text: &str| text.parse::<f64>().ok();
+    if let Some(ms) = get("retry-after-ms").and_then(number) {
+        return Duration::try_from_secs_f64(ms / 1000.0).ok();
+    }
+    let text = get("retry-after")?;
+    match number(text) {
+        Some(seconds) => Duration::try_from_secs_f64(seconds).ok(),
+        None => {
+            let when = jiff::fmt::rfc2822::parse(text).ok()?.timestamp();
+            Some(Duration::try_from(when.duration_since(jiff::Timestamp::now())).unwrap_or_default())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Message, Secret};
+    use super::*;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    const FINE: &str =
+        r#"{"id":"m","model":"x","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
+
+    /// A server that gives each connection the next of these answers, and counts them.
+    async fn serve(answers: Vec<String>) -> (String, tokio::task::JoinHandle<Vec<String>>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = format!("http://{}", listener.local_addr().expect("an address"));
+        let task = tokio::spawn(async move {
+            let mut seen = Vec::new();
+            for answer in answers {
+                let (mut stream, _) = listener.accept().await.expect("a connection");
+                let mut request = Vec::new();
+                // Every request here ends with the brace of its JSON.
+                while !request.ends_with(b"}") {
+                    let read = stream.read_buf(&mut request).await.expect("a request");
+                    assert!(read > 0, "the request broke off");
+                }
+                seen.push(String::from_utf8_lossy(&request).into_owned());
+                stream.write_all(answer.as_bytes()).await.expect("written");
+            }
+            seen
+        });
+        (address, task)
+    }
+
+    fn answer(status: u16, headers: &str, body: &str) -> String {
+        let length = body.len();
+        format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{headers}\r\n{body}")
+    }
+
+    fn request() -> Request {
+        Request {
+            model: "m".to_owned(),
+            system: None,
+            messages: vec![Message::user("hello")],
+            tools: Vec::new(),
+            tool_choice: None,
+            max_tokens: None,
+            temperature: None,
+            stream: true,
+        }
+    }
+
+    async fn ask(answers: Vec<String>) -> (Result<Reply, LlmError>, Vec<String>) {
+        let (base_url, server) = serve(answers).await;
+        let endpoint = Endpoint {
+            api: Api::AnthropicMessages,
+            base_url,
+            credential: Some(Credential::ApiKey(Secret::new("sk-secret"))),
+        };
+        let retry = Retry {
+            tries: 3,
+            first_wait: Duration::from_millis(5),
+            longest_wait: Duration::from_millis(200),
+        };
+        let client = Client::new(endpoint).expect("a client").with_retry(retry);
+        let result = client.send(&request()).await;
+        let seen = tokio::time::timeout(Duration::from_secs(5), server).await;
+        (result, seen.expect("every answer was fetched").expect("no panic"))
+    }
+
+    #[tokio::test]
+    async fn tries_again_where_it_helps() {
+        let failure = r#"{"error":{"type":"x","message":"bad sk-secret"}}"#;
+        let api = |status| Err(LlmError::Api { status, message: "bad ***".to_owned() });
+        let fine = || answer(200, "", FINE);
+        for (answers, expected) in [
+            (vec![fine()], Ok("hi")),
+            (vec![answer(429, "retry-after: 0\r\n", failure), fine()], Ok("hi")),
+            (vec![answer(529, "", failure), answer(503, "", failure), fine()], Ok("hi")),
+            (vec![String::new(), fine()], Ok("hi")),
+            (vec!["HTTP/1.1 200 X\r\ncontent-length: 99\r\n\r\n{".to_owned(), fine()], Ok("hi")),
+            (vec![answer(529, "", failure); 3], api(529)),
+            (vec![answer(429, "", failure); 3], Err(LlmError::RateLimited { retry_after: None })),
+            (
+                vec![answer(429, "retry-after: 7\r\n", failure)],
+                Err(LlmError::RateLimited { retry_after: Some(Duration::from_secs(7)) }),
+            ),
+            (vec![answer(401, "", failure)], Err(LlmError::Auth("bad ***".to_owned()))),
+            (vec![answer(403, "", failure)], Err(LlmError::Auth("bad ***".to_owned()))),
+            (vec![answer(400, "", failure)], api(400)),
+            (vec![answer(302, "location: http://127.0.0.1:1/\r\n", failure)], api(302)),
+            (vec![answer(404, "", "plain")], Err(LlmError::Api { status: 404, message: "plain".to_owned() })),
+            (vec![answer(200, "", "{}")], Err(LlmError::Malformed("the reply has no content".to_owned()))),
+        ] {
+            let tries = answers.len();
+            let (result, seen) = ask(answers.clone()).await;
+            assert_eq!(result.map(|reply| reply.text()), expected.map(str::to_owned), "{answers:?}");
+            assert_eq!(seen.len(), tries, "{answers:?}");
+            let first = seen.first().expect("a request").to_lowercase();
+            assert!(first.starts_with("post /v1/messages "), "{first}");
+            assert!(first.contains("x-api-key: sk-secret") && first.contains("anthropic-version"), "{first}");
+            assert!(!first.contains("\"stream\""), "{first}");
+        }
+    }
+
+    #[tokio::test]
+    async fn nobody_there_and_nobody_answering() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let base_url = format!("http://{}", listener.local_addr().expect("an address"));
+        let endpoint = Endpoint { api: Api::OpenAiChat, base_url, credential: None };
+        let retry = Retry { tries: 2, first_wait: Duration::from_millis(1), ..Retry::default() };
+        let client = Client::new(endpoint)
+            .expect("a client")
+            .with_retry(retry)
+            .with_timeout(Duration::from_millis(100));
+        // The listener never accepts: the request times out, and that is not tried again.
+        let error = client.send(&request()).await.expect_err("no answer");
+        assert!(matches!(&error, LlmError::Network(what) if what.contains("no answer")), "{error}");
+        drop(listener);
+        let error = client.send(&request()).await.expect_err("no server");
+        assert!(matches!(&error, LlmError::Network(_)), "{error}");
+    }
+
+    #[test]
+    fn waits_that_servers_ask_for() {
+        for (name, value, expected) in [
+            ("retry-after", "3", Some(3000)),
+            ("retry-after", "0.25", Some(250)),
+            ("retry-after-ms", "40", Some(40)),
+            ("retry-after", "Wed, 21 Oct 2015 07:28:00 GMT", Some(0)),
+            ("retry-after", "-5", None),
+            ("retry-after", "soon", None),
+            ("retry-after", "1e300", None),
+            ("other", "3", None),
+        ] {
+            let mut headers = HeaderMap::new();
+            headers.insert(name, HeaderValue::from_static(value));
+            let found = asked_wait(&headers).map(|wait| wait.as_millis());
+            assert_eq!(found, expected, "{name}: {value}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Where a model answers, as the environment tells it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::{Api, LlmError};
+
+/// Text that must not be seen: it is printed as stars.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// For the one place that puts it on the wire, and for scrubbing.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Credential {
+    /// Sent in the way the API prefers for keys.
+    ApiKey(Secret),
+    /// Sent as `Authorization: Bearer`.
+    Bearer(Secret),
+}
+
+impl Credential {
+    pub fn secret(&self) -> &Secret {
+        match self {
+            Credential::ApiKey(secret) | Credential::Bearer(secret) => secret,
+        }
+    }
+}
+
+/// Where a model answers, and with what right we ask it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Endpoint {
+    pub api: Api,
+    /// As in the vendors' variables: without `/v1` for Anthropic, with it for OpenAI.
+    pub base_url: String,
+    pub credential: Option<Credential>,
+}
+
+impl Endpoint {
+    /// Reads the variables that the vendors' own programs read. A server on this machine needs no key.
+    pub fn from_env(api: Api, env: &BTreeMap<String, String>) -> Result<Self, LlmError> {
+        let get = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
+        let (url_variable, default_url, key_variables) = match api {
+            Api::AnthropicMessages => (
+                "ANTHROPIC_BASE_URL",
+                "https://api.anthropic.com",
+                "ANTHROPIC_API_KEY or ANTHROPIC_AUTH_TOKEN",
+            ),
+            Api::OpenAiResponses | Api::OpenAiChat => {
+                ("OPENAI_BASE_URL", "https://api.openai.com/v1", "OPENAI_API_KEY")
+            }
+        };
+        let credential = match api {
+            Api::AnthropicMessages => get("ANTHROPIC_API_KEY")
+                .map(|key| Credential::ApiKey(Secret::new(key)))
+                .or_else(|| get("ANTHROPIC_AUTH_TOKEN").map(|token| Credential::Bearer(Secret::new(token)))),
+            Api::OpenAiResponses | Api::OpenAiChat => {
+                get("OPENAI_API_KEY").map(|key| Credential::Bearer(Secret::new(key)))
+            }
+        };
+        let base_url = get(url_variable).unwrap_or(default_url).trim_end_matches('/').to_owned();
+        let endpoint = Self { api, base_url, credential };
+        let url = endpoint.url()?;
+        if endpoint.credential.is_none() && !is_loopback(&url) {
+            return Err(LlmError::Auth(format!("no API key: set {key_variables}")));
+        }
+        Ok(endpoint)
+    }
+
+    /// The full address requests go to.
+    pub fn url(&self) -> Result<Url, LlmError> {
+        let address = format!("{}{}", self.base_url.trim_end_matches('/'), self.api.wire().path());
+        match Url::parse(&address) {
+            Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url),
+            Ok(_) | Err(_) => Err(LlmError::Network(format!("{:?} is not a web address", self.base_url))),
+        }
+    }
+}
+
+pub fn is_loopback(url: &Url) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_are_not_printed() {
+        let endpoint = Endpoint {
+            api: Api::AnthropicMessages,
+            base_url: "http://localhost".to_owned(),
+            credential: Some(Credential::ApiKey(Secret::new("sk-very-secret"))),
+        };
+        let printed = format!("{endpoint:?}");
+        assert!(printed.contains("***") && !printed.contains("secret"), "{printed}");
+    }
+
+    #[test]
+    fn the_environment_says_where() {
+        use Api::{AnthropicMessages, OpenAiChat, OpenAiResponses};
+        let key = |text: &str| Some(Credential::ApiKey(Secret::new(text)));
+        let bearer = |text: &str| Some(Credential::Bearer(Secret::new(text)));
+        for (api, env, expected) in [
+            (
+                AnthropicMessages,
+                &[("ANTHROPIC_API_KEY", "k")][..],
+                Ok(("https://api.anthropic.com/v1/messages", key("k"))),
+            ),
+            (
+                AnthropicMessages,
+                &[("ANTHROPIC_API_KEY", " "), ("ANTHROPIC_AUTH_TOKEN", "t")],
+                Ok(("https://api.anthropic.com/v1/messages", bearer("t"))),
+            ),
+            (
+                AnthropicMessages,
+                &[("ANTHROPIC_BASE_URL", "http://127.0.0.1:1/t/x/")],
+                Ok(("http://127.0.0.1:1/t/x/v1/messages", None)),
+            ),
+            (
+                OpenAiResponses,
+                &[("OPENAI_API_KEY", "k")],
+                Ok(("https://api.openai.com/v1/responses", bearer("k"))),
+            ),
+            (
+                OpenAiChat,
+                &[("OPENAI_BASE_URL", "http://[::1]:8/v1")],
+                Ok(("http://[::1]:8/v1/chat/completions", None)),
+            ),
+            (AnthropicMessages, &[], Err("ANTHROPIC_API_KEY")),
+            (OpenAiChat, &[("ANTHROPIC_API_KEY", "k")], Err("OPENAI_API_KEY")),
+            (OpenAiChat, &[("OPENAI_BASE_URL", "http://192.168.0.9/v1")], Err("OPENAI_API_KEY")),
+            (OpenAiChat, &[("OPENAI_BASE_URL", "ftp://localhost")], Err("not a web address")),
+            (OpenAiChat, &[("OPENAI_BASE_URL", "localhost:80")], Err("not a web address")),
+        ] {
+            let map = env.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+            let found = Endpoint::from_env(api, &map);
+            match (found, expected) {
+                (Ok(endpoint), Ok((url, credential))) => {
+                    assert_eq!(endpoint.url().expect("a URL").as_str(), url);
+                    assert_eq!(endpoint.credential, credential);
+                }
+                (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+                (found, expected) => panic!("{env:?}: {found:?}, expected {expected:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! The one place that calls the stages in order.
+//!
+//! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
+//! Never: knows a format, an agent or a check by name.
+
+mod room;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use tokio::task::JoinSet;
+
+use crate::agents::Agent;
+use crate::aggregate::{Outcome, SuiteGate, Tally};
+use crate::event::{RunEvent, Sinks};
+use crate::gateway::{Gateway, Scope};
+use crate::judge::Judge;
+use crate::model::{Ended, Finding, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::observe::observe;
+use crate::plan::Plan;
+use crate::run::{Cancel, adopt_orphans};
+use crate::stage::Hidden;
+use crate::store::{RunDir, Scrubber, StoreError};
+use crate::{judge, score};
+
+/// Everything a run needs.
+pub struct Exam {
+    pub plan: Plan,
+    pub agents: BTreeMap<String, Agent>,
+    /// One for each suite of the plan.
+    pub suites: Vec<SuiteMeans>,
+    pub user_env: BTreeMap<String, String>,
+    pub hidden: Hidden,
+    /// Where rooms are made; gone at the end.
+    pub rooms: PathBuf,
+    pub keep_workspaces: bool,
+    /// Whether setup and teardown scripts may run.
+    pub trusted: bool,
+    pub jobs: usize,
+    pub run_dir: RunDir,
+    pub scrubber: Scrubber,
+    pub stop: Stop,
+}
+
+/// What one suite is run and judged with.
+pub struct SuiteMeans {
+    /// Stands in for the model.
+    pub gateway: Option<Arc<Gateway>>,
+    /// Why nobody judges, if nobody does.
+    pub judge: Result<Arc<Judge>, String>,
+    /// The judge's own address at the gateway, open as long as this lives.
+    pub judge_scope: Option<Scope>,
+}
+
+/// How a run is ended early: no new trials, or none at all.
+#[derive(Clone, Default)]
+pub struct Stop {
+    no_more: Arc<AtomicBool>,
+    pub now: Cancel,
+}
+
+impl Stop {
+    pub fn after_running(&self) {
+        self.no_more.store(true, Ordering::Relaxed);
+    }
+
+    pub fn now(&self) {
+        self.after_running();
+        self.now.cancel();
+    }
+
+    pub fn is_stopping(&self) -> bool {
+        self.no_more.load(Ordering::Relaxed)
+    }
+}
+
+/// What a run leaves for its reports.
+pub struct Examined {
+    pub summary: Summary,
+    /// The first trials that did not pass.
+    pub troubles: Vec<TrialRecord>,
+}
+
+/// How many troubled trials are kept for the closing report. The others are on disk.
+const MOST_TROUBLES: usize = 12;
+
+/// Carries out a plan: every trial through every stage, as many at once as there are jobs.
+pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreError> {
+    adopt_orphans();
+    let started = Instant::now();
+    let exam = Arc::new(exam);
+    tell(
+        &mut sinks,
+        &RunEvent::RunStarted {
+            run: exam.run_dir.id().to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+            trials: exam.plan.trials.len(),
+        },
+    );
+    let mut tally = Tally::default();
+    for trial in &exam.plan.trials {
+        let (planned, case) = exam.plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition);
+    }
+    let mut troubles = Vec::new();
+    let mut running: JoinSet<TrialRecord> = JoinSet::new();
+    let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
+    let mut next = 0;
+    loop {
+        while running.len() < exam.jobs && next < exam.plan.trials.len() && !exam.stop.is_stopping() {
+            let trial = &exam.plan.trials[next];
+            tell(&mut sinks, &started_event(&exam.plan, trial));
+            let (exam, index) = (Arc::clone(&exam), next);
+            let handle = running.spawn(async move { take(&exam, &exam.plan.trials[index]).await });
+            in_flight.insert(handle.id(), next);
+            next += 1;
+        }
+        let Some(joined) = running.join_next_with_id().await else { break };
+        let record = match joined {
+            Ok((id, record)) => {
+                in_flight.remove(&id);
+                record
+            }
+            // One panicking trial must not end the run.
+            Err(error) => match in_flight.remove(&error.id()) {
+                Some(index) => {
+                    unfinished(&exam.plan, &exam.plan.trials[index], Ended::Crashed, &error.to_string())
+                }
+                None => continue,
+            },
+        };
+        tally.add(&record);
+        if record.verdict != Verdict::Pass && troubles.len() < MOST_TROUBLES {
+            troubles.push(record.clone());
+        }
+        tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
+    }
+    let outcome = if exam.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
+    let summary =
+        tally.summary(exam.run_dir.id(), &gates(&exam.plan), started.elapsed().as_secs_f64(), outcome);
+    exam.run_dir.write_summary(&summary)?;
+    tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+    Ok(Examined { summary, troubles })
+}
+
+/// One trial: stage, run, observe, mark, judge, keep.
+async fn take(exam: &Arc<Exam>, trial: &Trial) -> TrialRecord {
+    let prepared = match room::prepare(exam, trial).await {
+        Ok(prepared) => prepared,
+        Err(record) => return *record,
+    };
+    let (raw, mut notes) = prepared.converse(exam).await;
+    notes.extend(prepared.tear_down(exam).await);
+    let seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    let fixture_notes = prepared.workspace.changed_fixtures();
+
+    let view = prepared.workspace.view();
+    let mut findings = score::mark(&prepared.checks, &seen, &view);
+    prepared.mark_activation(&seen, &mut findings);
+    let marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+
+    notes.extend(fixture_notes);
+    let record = prepared.record(seen, findings, marks, notes);
+    prepared.keep(exam, record).await
+}
+
+fn gates(plan: &Plan) -> Vec<SuiteGate> {
+    let planned = plan.suites.iter();
+    planned
+        .flat_map(|planned| {
+            planned
+                .suite
+                .gates
+                .iter()
+                .map(|gate| SuiteGate { suite: planned.suite.name.clone(), gate: *gate })
+        })
+        .collect()
+}
+
+fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
+    let (planned, case) = plan.case(trial);
+    RunEvent::TrialStarted {
+        trial: trial.id.clone(),
+        suite: planned.suite.name.clone(),
+        case: case.id.clone(),
+        condition: trial.condition.clone(),
+        attempt: trial.attempt,
+    }
+}
+
+/// The record of a trial that never got to be marked.
+fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecord {
+    let (planned, case) = plan.case(trial);
+    TrialRecord {
+        trial: trial.id.clone(),
+        suite: planned.suite.name.clone(),
+        case: case.id.clone(),
+        condition: trial.condition.clone(),
+        attempt: trial.attempt,
+        ended,
+        ended_because: Some(why.to_owned()),
+        verdict: Verdict::NotScored(Why::Ended(ended)),
+        checks: Vec::new(),
+        fired: None,
+        usage: Usage::default(),
+        cost_usd: Some(0.0),
+        model: None,
+        seconds: 0.0,
+        notes: Vec::new(),
+    }
+}
+
+fn tell(sinks: &mut Sinks, event: &RunEvent) {
+    for (name, error) in sinks.tell(event) {
+        let text = format!("{name} can no longer be told what happens: {error}");
+        // Whoever is left should know; that they fail too is nothing anyone could hear of.
+        let _ = sinks.tell(&RunEvent::Notice { text });
+    }
+}
+
+/// A check's answer where the run itself gave none.
+fn for_unmarkable(ended: Ended) -> Finding {
+    Finding::not_scored(Why::Ended(ended))
+}
+
+/// The judged statements of a trial that nobody could judge.
+fn unjudged(statements: &[judge::Statement<'_>], why: Why) -> judge::Marks {
+    judge::none_marked(statements, &why)
+}

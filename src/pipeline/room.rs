@@ -1,0 +1,320 @@
+//! One trial between its first file and its record.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Exam, SuiteMeans, for_unmarkable, unfinished, unjudged};
+use crate::agents::Agent;
+use crate::gateway::{Scope, ScopeKind};
+use crate::judge::{Exhibit, Marks, statements};
+use crate::model::{
+    Case, Check, CheckKind, CheckResult, Digest, Ended, Finding, Fired, Need, Observation, Stimulus, Trial,
+    TrialRecord, Verdict, Why, WorkspaceView,
+};
+use crate::observe::RawRun;
+use crate::plan::{Planned, applicable};
+use crate::run::{Conversation, ScriptEnd, ScriptScene, converse, run_script};
+use crate::score::{self, Names};
+use crate::stage::{self, Order, Workspace, captured};
+
+/// A trial whose room is ready.
+pub struct Prepared<'p> {
+    trial: &'p Trial,
+    planned: &'p Planned,
+    case: &'p Case,
+    agent: &'p Agent,
+    means: &'p SuiteMeans,
+    pub checks: Vec<&'p Check>,
+    pub workspace: Workspace,
+    names: Names,
+    scope: Option<Scope>,
+    /// The trial's folder in the run directory.
+    folder: PathBuf,
+}
+
+/// Stages a trial and runs its setup. Where that fails, the record says how.
+pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepared<'p>, Box<TrialRecord>> {
+    let failed = |ended: Ended, why: String| Box::new(unfinished(&exam.plan, trial, ended, &why));
+    let (planned, case) = exam.plan.case(trial);
+    let agent = exam
+        .agents
+        .get(&trial.condition.agent)
+        .ok_or_else(|| failed(Ended::NotLaunched, format!("there is no agent {}", trial.condition.agent)))?;
+    let folder =
+        exam.run_dir.open_trial(&trial.id).map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
+    let workspace = stage_aside(exam, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
+    let own =
+        planned.suite.skills.iter().filter(|skill| skill.path.is_some()).map(|skill| skill.name.clone());
+    let names = Names::new(own.zip(workspace.staged.iter().cloned()).collect());
+    let means = &exam.suites[trial.suite];
+    let scope = means.gateway.as_ref().map(|gateway| {
+        let vars = BTreeMap::from([("workspace".to_owned(), workspace.folder.display().to_string())]);
+        gateway.register(trial.id.as_str(), ScopeKind::Agent, vars)
+    });
+    let checks = applicable(case, &trial.condition);
+    let prepared = Prepared { trial, planned, case, agent, means, checks, workspace, names, scope, folder };
+    if let Some(script) = &case.room.setup {
+        match prepared.script(exam, script).await {
+            ScriptEnd::Done => {}
+            ScriptEnd::Failed(why) => {
+                prepared.tear_down(exam).await;
+                return Err(failed(Ended::SetupFailed, why));
+            }
+        }
+    }
+    Ok(prepared)
+}
+
+/// Staging copies files, so it happens off the threads that listen to agents.
+async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, String> {
+    let (exam, trial) = (Arc::clone(exam), trial.clone());
+    let staged = tokio::task::spawn_blocking(move || {
+        let (planned, case) = exam.plan.case(&trial);
+        let skills_dir = exam.agents.get(&trial.condition.agent).map(|agent| agent.skills_dir.clone());
+        // The room's name must not tell the agent which case this is.
+        let opaque = Digest::of(trial.id.as_str().as_bytes());
+        let mut workspace = stage::stage(&Order {
+            case,
+            skills: &planned.suite.skills,
+            arm: trial.condition.arm,
+            skills_dir: skills_dir.as_ref().ok_or("no agent")?,
+            project: &planned.project,
+            hidden: &exam.hidden,
+            room: exam.rooms.join(opaque.short()),
+            alias: &format!("skill-{}", opaque.short()),
+        })
+        .map_err(|error| error.to_string())?;
+        if exam.keep_workspaces {
+            workspace.keep();
+        }
+        Ok::<Workspace, String>(workspace)
+    });
+    staged.await.map_err(|error| error.to_string())?
+}
+
+impl Prepared<'_> {
+    pub async fn converse(&self, exam: &Exam) -> (RawRun, Vec<String>) {
+        let turns = self.turns();
+        let extra_env: Vec<(String, String)> = if self.planned.settings.sync_tasks.value {
+            vec![("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned())]
+        } else {
+            Vec::new()
+        };
+        let talk = Conversation {
+            agent: self.agent,
+            turns: &turns,
+            model: self.trial.condition.model.as_deref(),
+            append_system: None,
+            gateway: self.scope.as_ref().map(Scope::base_url),
+            user_env: &exam.user_env,
+            extra_env: &extra_env,
+            limit: self.limit(),
+            marker: self.trial.id.as_str(),
+            record: &self.folder,
+        };
+        let (raw, mut notes) = converse(&talk, &self.workspace, &exam.stop.now).await;
+        if let Some(scope) = &self.scope {
+            notes.extend(scope.notes().into_iter().map(|note| format!("script: {note}")));
+        }
+        (raw, notes)
+    }
+
+    fn limit(&self) -> std::time::Duration {
+        let timeout = &self.planned.settings.timeout;
+        match (&timeout.from, self.case.timeout) {
+            (crate::settings::From::Flag, _) | (_, None) => timeout.value,
+            (_, Some(of_case)) => of_case,
+        }
+    }
+
+    fn turns(&self) -> Vec<String> {
+        match &self.case.stimulus {
+            Stimulus::Turns(turns) => turns.clone(),
+            Stimulus::SkillCommand { args } => {
+                let skill = self.workspace.staged.first().map_or("", String::as_str);
+                match self.agent.skill_command {
+                    Some(command) => vec![command(skill, args)],
+                    None => {
+                        let system = self.planned.suite.run.system_prompt.as_deref();
+                        vec![format!(
+                            "{}{args}",
+                            system.map(|text| format!("{text}\n\n")).unwrap_or_default()
+                        )]
+                    }
+                }
+            }
+        }
+    }
+
+    /// A question only counts as an ending where there was one turn to answer in.
+    pub fn detect_questions(&self) -> bool {
+        let one_turn = match &self.case.stimulus {
+            Stimulus::Turns(turns) => turns.len() == 1,
+            Stimulus::SkillCommand { .. } => true,
+        };
+        one_turn && self.planned.settings.detect_questions.value
+    }
+
+    /// Runs the teardown. That it failed is told and changes nothing.
+    pub async fn tear_down(&self, exam: &Exam) -> Vec<String> {
+        let Some(script) = &self.case.room.teardown else { return Vec::new() };
+        match self.script(exam, script).await {
+            ScriptEnd::Done => Vec::new(),
+            ScriptEnd::Failed(why) => vec![format!("teardown failed: {why}")],
+        }
+    }
+
+    async fn script(&self, exam: &Exam, script: &str) -> ScriptEnd {
+        if !exam.trusted {
+            return ScriptEnd::Failed("it is not trusted".to_owned());
+        }
+        let scene = ScriptScene {
+            folder: &self.workspace.folder,
+            home: &self.workspace.home,
+            tmp: &self.workspace.tmp,
+            user_env: &exam.user_env,
+            marker: self.trial.id.as_str(),
+            record: &self.folder,
+        };
+        run_script(script, &scene, &exam.stop.now).await
+    }
+
+    pub fn mark_activation(&self, seen: &Observation, findings: &mut [Option<Finding>]) {
+        for (check, finding) in self.checks.iter().zip(findings) {
+            if let CheckKind::Activation(activation) = &check.kind {
+                *finding = Some(score::mark_activation(activation, seen, &self.names));
+            }
+        }
+    }
+
+    pub async fn judge(
+        &self,
+        exam: &Exam,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        fixture_notes: &[String],
+    ) -> Marks {
+        let statements = statements(self.checks.iter().copied());
+        if statements.is_empty() || !seen.ended.can_be_marked() {
+            return unjudged(&statements, Why::Ended(seen.ended));
+        }
+        if exam.stop.now.is_cancelled() {
+            return unjudged(&statements, Why::Ended(Ended::Cancelled));
+        }
+        match &self.means.judge {
+            Err(why) => unjudged(&statements, Why::NotJudged(why.clone())),
+            Ok(judge) => {
+                let context = self.case.context.as_deref();
+                let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+                judge.mark(&statements, &exhibit).await
+            }
+        }
+    }
+
+    /// Puts together what the stages found.
+    pub fn record(
+        &self,
+        seen: Observation,
+        findings: Vec<Option<Finding>>,
+        marks: Marks,
+        notes: Vec<String>,
+    ) -> Recorded {
+        let mut marks: BTreeMap<String, (Finding, Vec<String>)> =
+            marks.marks.into_iter().map(|mark| (mark.id, (mark.finding, mark.flags))).collect();
+        let mut checks = Vec::new();
+        for (check, finding) in self.checks.iter().zip(findings) {
+            let (finding, flags) = match (finding, marks.remove(&check.id)) {
+                (Some(finding), _) => (finding, Vec::new()),
+                (None, Some(judged)) => judged,
+                (None, None) => {
+                    let why = Why::NotJudged("this kind of check cannot be marked yet".to_owned());
+                    (Finding::not_scored(why), Vec::new())
+                }
+            };
+            // Whatever the text says, nothing is marked in a run that did not come to its end.
+            let finding = if seen.ended.can_be_marked() { finding } else { for_unmarkable(seen.ended) };
+            checks.push(CheckResult {
+                check: check.id.clone(),
+                required: check.need == Need::Required,
+                verdict: finding.verdict,
+                score: finding.score,
+                rationale: finding.rationale,
+                evidence: finding.evidence,
+                flags,
+            });
+        }
+        let verdict = self.verdict(&seen, &checks);
+        let record = TrialRecord {
+            trial: self.trial.id.clone(),
+            suite: self.planned.suite.name.clone(),
+            case: self.case.id.clone(),
+            condition: self.trial.condition.clone(),
+            attempt: self.trial.attempt,
+            ended: seen.ended,
+            ended_because: seen.ended_because.clone(),
+            verdict,
+            checks,
+            fired: self.fired(&seen),
+            usage: seen.usage,
+            cost_usd: seen.cost_usd,
+            model: seen.model.clone(),
+            seconds: seen.seconds,
+            notes,
+        };
+        Recorded { record, seen }
+    }
+
+    fn verdict(&self, seen: &Observation, checks: &[CheckResult]) -> Verdict {
+        let own: Vec<String> = self.planned.suite.skills.iter().map(|skill| skill.name.clone()).collect();
+        match score::arm_problem(self.trial.condition.arm, &self.workspace.staged, &own, seen) {
+            Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
+            Some(_) | None => TrialRecord::verdict_of(seen, checks),
+        }
+    }
+
+    /// Whether the skill that the case is about fired. A skill invoked by its command did not
+    /// fire by itself, so that says nothing.
+    fn fired(&self, seen: &Observation) -> Option<bool> {
+        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.workspace.staged.is_empty() {
+            return None;
+        }
+        let asked = self.checks.iter().find_map(|check| match &check.kind {
+            CheckKind::Activation(activation) => Some(activation.skills.clone()),
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        });
+        let skills = asked
+            .unwrap_or_else(|| self.planned.suite.skills.iter().map(|skill| skill.name.clone()).collect());
+        match score::fired(&skills, seen, &self.names) {
+            Fired::Yes(_) => Some(true),
+            Fired::No => Some(false),
+            Fired::Unknown(_) => None,
+        }
+    }
+
+    /// Writes the trial's folder. Only then does anyone hear of it.
+    pub async fn keep(self, exam: &Arc<Exam>, recorded: Recorded) -> TrialRecord {
+        let Recorded { mut record, seen } = recorded;
+        let (folder, workspace) = (self.folder, self.workspace);
+        let keeper = Arc::clone(exam);
+        let kept = tokio::task::spawn_blocking(move || {
+            record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
+            if let Err(error) = keeper.run_dir.close_trial(&folder, &record, &seen.output, &keeper.scrubber) {
+                record.notes.push(error.to_string());
+            }
+            // The room goes here, with its files, and not on a thread that listens to agents.
+            drop(workspace);
+            record
+        });
+        match kept.await {
+            Ok(record) => record,
+            Err(error) => unfinished(&exam.plan, self.trial, Ended::Crashed, &error.to_string()),
+        }
+    }
+}
+
+/// A record and what it was made from, until both are on disk.
+pub struct Recorded {
+    record: TrialRecord,
+    seen: Observation,
+}

@@ -1,0 +1,128 @@
+//! What will be run.
+//!
+//! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
+//! the disk.
+
+use crate::model::{Arm, Case, Check, CheckKind, Condition, Stimulus, Suite, Trial, TrialId};
+use crate::settings::Settings;
+
+/// A suite and how it is run.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    pub suite: Suite,
+    pub settings: Settings,
+    /// The agents by name, `auto` resolved.
+    pub agents: Vec<String>,
+    /// The project its files belong to.
+    pub project: std::path::PathBuf,
+    /// The script that stands in for the model, if one does.
+    pub script: Option<std::path::PathBuf>,
+}
+
+#[derive(Debug, Clone)]
+pub struct Plan {
+    pub suites: Vec<Planned>,
+    pub trials: Vec<Trial>,
+}
+
+/// Which of the planned cases are wanted.
+#[derive(Debug, Clone, Default)]
+pub struct Filter {
+    /// Globs over case ids; empty means all.
+    pub cases: Vec<glob::Pattern>,
+}
+
+mod glob {
+    /// A shell-like pattern with `*` and `?`, over a whole id.
+    #[derive(Debug, Clone)]
+    pub struct Pattern(regex::Regex);
+
+    impl Pattern {
+        pub fn new(text: &str) -> Option<Self> {
+            let escaped = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
+            regex::Regex::new(&format!("(?s)^(?:{escaped})$")).ok().map(Self)
+        }
+
+        pub fn matches(&self, id: &str) -> bool {
+            self.0.is_match(id)
+        }
+    }
+}
+
+pub use glob::Pattern as CaseGlob;
+
+impl Plan {
+    pub fn case(&self, trial: &Trial) -> (&Planned, &Case) {
+        let planned = &self.suites[trial.suite];
+        (planned, &planned.suite.cases[trial.case])
+    }
+}
+
+/// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
+/// time and a broken run still has something of every case.
+pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
+    let most_attempts = suites
+        .iter()
+        .flat_map(|planned| planned.suite.cases.iter().map(|case| attempts(planned, case)))
+        .max()
+        .unwrap_or(0);
+    let mut trials = Vec::new();
+    for attempt in 1..=most_attempts {
+        for (suite_index, planned) in suites.iter().enumerate() {
+            for (case_index, case) in planned.suite.cases.iter().enumerate() {
+                let wanted =
+                    filter.cases.is_empty() || filter.cases.iter().any(|glob| glob.matches(&case.id));
+                if !wanted || attempt > attempts(planned, case) {
+                    continue;
+                }
+                for condition in conditions(planned, case) {
+                    let id = TrialId::new(&planned.suite.name, &case.id, &condition, attempt);
+                    trials.push(Trial { id, suite: suite_index, case: case_index, condition, attempt });
+                }
+            }
+        }
+    }
+    Plan { suites, trials }
+}
+
+/// What a flag says beats what the case says; a case beats everything less particular.
+fn attempts(planned: &Planned, case: &Case) -> u32 {
+    match (&planned.settings.repeat.from, case.repeat) {
+        (crate::settings::From::Flag | crate::settings::From::Environment(_), _) | (_, None) => {
+            planned.settings.repeat.value
+        }
+        (_, Some(repeat)) => repeat,
+    }
+}
+
+fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
+    let settings = &planned.settings;
+    let mut conditions = Vec::new();
+    for agent in &planned.agents {
+        for arm in arms(settings, case) {
+            conditions.push(Condition {
+                agent: agent.clone(),
+                model: settings.model.value.clone(),
+                arm,
+                mode: settings.mode.value.clone(),
+            });
+        }
+    }
+    conditions
+}
+
+/// A skill that is not there cannot fire, so a case about nothing else has no without arm; and
+/// a skill's own command means nothing without the skill.
+fn arms(settings: &Settings, case: &Case) -> Vec<Arm> {
+    let only_activation = case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)));
+    let needs_skill = only_activation || matches!(case.stimulus, Stimulus::SkillCommand { .. });
+    let wanted = settings.arms.value.iter().copied();
+    wanted.filter(|arm| !(needs_skill && *arm == Arm::WithoutSkill)).collect()
+}
+
+/// The checks of a case that apply under a condition: without the skill, nothing can be asked
+/// about its activation.
+pub fn applicable<'c>(case: &'c Case, condition: &Condition) -> Vec<&'c Check> {
+    let without = condition.arm == Arm::WithoutSkill;
+    case.checks.iter().filter(|check| !(without && matches!(check.kind, CheckKind::Activation(_)))).collect()
+}

@@ -1,0 +1,133 @@
+use std::io::Write;
+
+use anstyle::{AnsiColor, Style};
+
+use super::{Report, Results, safe};
+use crate::model::{CaseSummary, Summary, TrialRecord, Verdict};
+
+/// The closing summary for a terminal: the verdict first.
+pub struct Text;
+
+const GOOD: Style = AnsiColor::Green.on_default().bold();
+const BAD: Style = AnsiColor::Red.on_default().bold();
+const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
+const FAINT: Style = Style::new().dimmed();
+
+impl Report for Text {
+    fn name(&self) -> &'static str {
+        "text"
+    }
+
+    fn write(&self, results: &Results<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+        let summary = results.summary;
+        writeln!(out)?;
+        verdict_line(summary, out)?;
+        writeln!(out)?;
+        for case in &summary.cases {
+            case_line(case, out)?;
+        }
+        for record in results.troubles {
+            trouble(record, out)?;
+        }
+        writeln!(out)?;
+        for gate in &summary.gates {
+            let (style, word) = match (gate.ok, gate.value) {
+                (true, _) => (GOOD, "holds"),
+                (false, Some(_)) => (BAD, "fails"),
+                (false, None) => (UNSURE, "not measured"),
+            };
+            let value = gate.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+            let name = gate.name.name();
+            writeln!(
+                out,
+                "  gate {name} of {}: {value} (needs {:.2}) {style}{word}{style:#}",
+                safe(&gate.suite),
+                gate.threshold
+            )?;
+        }
+        let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+        let tokens = summary.tokens.input + summary.tokens.output;
+        writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
+        if results.scripted {
+            writeln!(
+                out,
+                "  {UNSURE}scripted{UNSURE:#}: the model's answers came from a script, so this run tests the evals, not a model"
+            )?;
+        }
+        writeln!(out, "  {FAINT}record: {}{FAINT:#}", results.run_dir.display())
+    }
+}
+
+fn verdict_line(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    let (style, word) = match summary.exit {
+        0 => (GOOD, "PASS"),
+        1 => (BAD, "FAIL"),
+        130 => (UNSURE, "INTERRUPTED"),
+        4 => (UNSURE, "OVER BUDGET"),
+        _ => (UNSURE, "INCOMPLETE"),
+    };
+    let totals = &summary.totals;
+    write!(out, "{style}{word}{style:#}  {} of {} trials passed", totals.passed, totals.trials)?;
+    if totals.failed > 0 {
+        write!(out, ", {} failed", totals.failed)?;
+    }
+    if totals.not_scored > 0 {
+        write!(out, ", {} not scored", totals.not_scored)?;
+    }
+    writeln!(out)
+}
+
+fn case_line(case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    let (style, mark) = match (case.failed, case.not_scored, case.passed) {
+        (0, 0, 1..) => (GOOD, "✓"),
+        (1.., _, _) => (BAD, "✗"),
+        _ => (UNSURE, "?"),
+    };
+    let runs = case.passed + case.failed + case.not_scored;
+    let arm = if case.arm == "with" { String::new() } else { format!(" {}", case.arm) };
+    let fired = match (case.fired.yes, case.fired.no) {
+        (0, 0) => String::new(),
+        (yes, no) => format!(" · fired {yes}/{}", yes + no),
+    };
+    writeln!(
+        out,
+        "  {style}{mark}{style:#} {} {FAINT}{}{arm} · {}/{runs} passed{fired}{FAINT:#}",
+        safe(&case.id),
+        safe(&case.agent),
+        case.passed,
+    )
+}
+
+fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
+    let shown = |text: &str| safe(text).replace('\n', " ");
+    writeln!(out)?;
+    let run = format!("{} #{} ({})", shown(&record.case), record.attempt, shown(&record.condition.agent));
+    match &record.verdict {
+        Verdict::Fail | Verdict::Pass => writeln!(out, "  {BAD}failed{BAD:#} {run}")?,
+        Verdict::NotScored(why) => {
+            let because =
+                record.ended_because.as_deref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
+            writeln!(out, "  {UNSURE}not scored{UNSURE:#} {run}: {}{because}", shown(&why.in_words()))?;
+        }
+    }
+    for check in record.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
+        let (style, word) = match check.verdict {
+            Verdict::Fail => (BAD, "✗"),
+            Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
+        };
+        let optional = if check.required { "" } else { " (optional)" };
+        writeln!(
+            out,
+            "    {style}{word}{style:#} {}{optional}: {}",
+            shown(&check.check),
+            shown(&check.rationale)
+        )?;
+        for line in &check.evidence {
+            writeln!(out, "      {FAINT}{}{FAINT:#}", shown(line))?;
+        }
+    }
+    for note in &record.notes {
+        writeln!(out, "    {FAINT}note: {}{FAINT:#}", shown(note))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Whether a skill was taken up, and whether the agent could see what it should.
+
+use super::excerpt;
+use crate::model::{Activation, Arm, Expect, Finding, Fired, Observation, Why};
+
+/// The names under which skills are known in one room: their own, and the one they have there.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    pairs: Vec<(String, String)>,
+}
+
+impl Names {
+    pub fn new(pairs: Vec<(String, String)>) -> Self {
+        Self { pairs }
+    }
+
+    fn staged<'n>(&'n self, own: &'n str) -> &'n str {
+        self.pairs.iter().find(|(name, _)| name == own).map_or(own, |(_, staged)| staged)
+    }
+}
+
+/// Whether any of these skills fired.
+pub fn fired(skills: &[String], observation: &Observation, names: &Names) -> Fired {
+    let mut unknown = None;
+    for skill in skills {
+        match observation.fired(names.staged(skill)) {
+            Fired::Yes(evidence) => return Fired::Yes(evidence),
+            Fired::No => {}
+            Fired::Unknown(why) => unknown = Some(why),
+        }
+    }
+    unknown.map_or(Fired::No, Fired::Unknown)
+}
+
+pub fn mark_activation(activation: &Activation, observation: &Observation, names: &Names) -> Finding {
+    let which = excerpt(&activation.skills.join(", "), 120);
+    if !observation.ended.can_be_marked() {
+        return Finding::not_scored(Why::Ended(observation.ended));
+    }
+    match (activation.expect, fired(&activation.skills, observation, names)) {
+        (_, Fired::Unknown(why)) => Finding::not_scored(Why::CheckFailed(why)),
+        (Expect::Must, Fired::Yes(evidence)) => {
+            Finding::new(true, format!("{which} was activated")).with_evidence(evidence.in_words())
+        }
+        (Expect::Must, Fired::No) => Finding::new(false, format!("{which} was not activated")),
+        (Expect::MustNot, Fired::Yes(evidence)) => {
+            Finding::new(false, format!("{which} was activated, and must not be"))
+                .with_evidence(evidence.in_words())
+        }
+        (Expect::MustNot, Fired::No) => Finding::new(true, format!("{which} was not activated")),
+        (Expect::Either, Fired::Yes(evidence)) => {
+            Finding::new(true, format!("{which} was activated, which is fine"))
+                .with_evidence(evidence.in_words())
+        }
+        (Expect::Either, Fired::No) => {
+            Finding::new(true, format!("{which} was not activated, which is fine"))
+        }
+    }
+}
+
+/// Why a trial does not belong to its arm: the agent's own listing shows a skill where there must
+/// be none, or none where there must be one. `None` where it does, or where the agent lists nothing.
+pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
+    let listed = observation.skills_listed.as_ref()?;
+    let sees =
+        |name: &String| listed.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name));
+    match arm {
+        Arm::WithSkill | Arm::Version(_) => staged
+            .iter()
+            .find(|name| !sees(name))
+            .map(|name| format!("the agent could not see the skill {name}")),
+        Arm::WithoutSkill => {
+            own.iter().find(|name| sees(name)).map(|name| format!("the agent could see the skill {name}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Activated, ActivationEvidence, By, Ended, Usage, Verdict};
+
+    fn seen(ended: Ended, fired: &[&str], listed: Option<&[&str]>) -> Observation {
+        let activated = fired.iter().map(|skill| Activated {
+            skill: (*skill).to_owned(),
+            plugin: None,
+            evidence: ActivationEvidence::SkillTool,
+        });
+        Observation {
+            ended,
+            ended_because: None,
+            steps: Vec::new(),
+            output: String::new(),
+            skills_listed: listed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
+            activated: activated.collect(),
+            files: Vec::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            api_calls: None,
+            turns: 1,
+            model: None,
+            agent_version: None,
+            seconds: 1.0,
+        }
+    }
+
+    #[test]
+    fn a_timeout_or_a_failed_login_does_not_count_as_did_not_trigger() {
+        let names = Names::new(vec![("greeter".into(), "greeter-x1".into())]);
+        for (expect, ended, fired, expected) in [
+            (Expect::Must, Ended::Finished, vec!["greeter-x1"], "pass"),
+            (Expect::Must, Ended::Finished, vec!["greeter"], "fail"),
+            (Expect::Must, Ended::Finished, vec![], "fail"),
+            (Expect::MustNot, Ended::Finished, vec![], "pass"),
+            (Expect::MustNot, Ended::Finished, vec!["greeter-x1"], "fail"),
+            (Expect::Either, Ended::Finished, vec![], "pass"),
+            (Expect::MustNot, Ended::TimedOut, vec![], "not_scored"),
+            (Expect::MustNot, Ended::AuthFailed, vec![], "not_scored"),
+            (Expect::MustNot, Ended::RateLimited, vec![], "not_scored"),
+            (Expect::MustNot, Ended::ApiFailed, vec![], "not_scored"),
+            (Expect::Must, Ended::Crashed, vec![], "not_scored"),
+        ] {
+            let activation = Activation { skills: vec!["greeter".into()], expect, by: By::Observed };
+            let finding = mark_activation(&activation, &seen(ended, &fired, None), &names);
+            assert_eq!(finding.verdict.name(), expected, "{expect:?} {ended:?} {fired:?}");
+            if let Verdict::NotScored(_) = finding.verdict {
+                assert_eq!(finding.score, None);
+            }
+        }
+    }
+
+    #[test]
+    fn the_without_skill_arm_had_the_skill_or_the_with_skill_arm_did_not() {
+        let one = |name: &str| vec![name.to_owned()];
+        for (arm, listed, valid) in [
+            (Arm::WithSkill, Some(&["greeter", "doctor"][..]), true),
+            (Arm::WithSkill, Some(&["plug:greeter"][..]), true),
+            (Arm::WithSkill, Some(&["doctor"][..]), false),
+            (Arm::WithSkill, None, true),
+            (Arm::WithoutSkill, Some(&["doctor"][..]), true),
+            (Arm::WithoutSkill, Some(&["greeter"][..]), false),
+        ] {
+            let staged = if arm == Arm::WithSkill { one("greeter") } else { Vec::new() };
+            let problem = arm_problem(arm, &staged, &one("greeter"), &seen(Ended::Finished, &[], listed));
+            assert_eq!(problem.is_none(), valid, "{arm:?} {listed:?}");
+        }
+    }
+}

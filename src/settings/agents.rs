@@ -1,0 +1,85 @@
+use super::Layers;
+use super::layers::SettingsError;
+use crate::agents::{Agent, Credentials, DECODERS, Program, decoder};
+use crate::model::RelPath;
+
+/// The agents that project and user files describe. A project's wins over a user's of one name.
+pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
+    let mut agents: Vec<Agent> = Vec::new();
+    for (name, value, path) in layers.table("agents") {
+        let agent = own_agent(name, value).map_err(|why| SettingsError::BadFile {
+            path: path.to_owned(),
+            why: format!("[agents.{name}]: {why}"),
+        })?;
+        agents.retain(|known| known.name != agent.name);
+        agents.push(agent);
+    }
+    Ok(agents)
+}
+
+fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
+    let table = value.as_table().ok_or("it must be a table")?;
+    const KEYS: [&str; 7] = ["command", "resume", "decoder", "skills_dir", "env", "pass_env", "credentials"];
+    if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
+        return Err(format!("unknown key \"{unknown}\"; the keys are {}", KEYS.join(", ")));
+    }
+    let command = groups(table.get("command").ok_or("\"command\" is missing")?)?;
+    let (program, first) = command.split_first().ok_or("\"command\" is empty")?;
+    let program = program.first().ok_or("\"command\" is empty")?;
+    let later = match table.get("resume") {
+        Some(resume) => groups(resume)?.into_iter().skip(1).collect(),
+        None => Vec::new(),
+    };
+    let decoder_name =
+        table.get("decoder").map_or(Ok("text"), |value| value.as_str().ok_or("\"decoder\" must be text"))?;
+    let decoder = decoder(decoder_name).ok_or_else(|| {
+        let known: Vec<&str> = DECODERS.iter().map(|kind| kind.name).collect();
+        format!("there is no decoder \"{decoder_name}\"; there are {}", known.join(", "))
+    })?;
+    let skills_dir = table
+        .get("skills_dir")
+        .map_or(Ok(".agents/skills"), |value| value.as_str().ok_or("\"skills_dir\" must be text"))?;
+    Ok(Agent {
+        name: name.to_owned(),
+        program: Program::OnPath(program.clone()),
+        first: first.to_vec(),
+        later,
+        decoder,
+        skills_dir: RelPath::new(skills_dir).ok_or("\"skills_dir\" must be a path inside the workspace")?,
+        env: pairs(table.get("env"))?,
+        pass_env: texts(table.get("pass_env"))?,
+        credentials: Credentials { variables: texts(table.get("credentials"))? },
+        route: None,
+        skill_command: None,
+    })
+}
+
+/// A list of arguments; an inner list is a group that is left out when a placeholder is empty.
+fn groups(value: &toml::Value) -> Result<Vec<Vec<String>>, String> {
+    let items = value.as_array().ok_or("a command is a list")?;
+    items
+        .iter()
+        .map(|item| match item {
+            toml::Value::Array(_) => texts(Some(item)),
+            _ => Ok(vec![item.as_str().ok_or("an argument must be text")?.to_owned()]),
+        })
+        .collect()
+}
+
+fn texts(value: Option<&toml::Value>) -> Result<Vec<String>, String> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let items = value.as_array().ok_or("it must be a list of texts")?;
+    items
+        .iter()
+        .map(|item| item.as_str().map(str::to_owned).ok_or_else(|| "it must be a list of texts".to_owned()))
+        .collect()
+}
+
+fn pairs(value: Option<&toml::Value>) -> Result<Vec<(String, String)>, String> {
+    let Some(value) = value else { return Ok(Vec::new()) };
+    let table = value.as_table().ok_or("\"env\" must be a table")?;
+    table
+        .iter()
+        .map(|(name, value)| Ok((name.clone(), value.as_str().ok_or("a variable must be text")?.to_owned())))
+        .collect()
+}

@@ -1,0 +1,213 @@
+use std::time::Duration;
+
+use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, parse_duration};
+
+/// One thing that can be set: its name in a project file, the variables that set it, how its
+/// text is read, and what an eval file and its format say about it.
+pub struct Knob<T: 'static> {
+    /// Also its key in a project file; a dot separates a table from a key.
+    pub name: &'static str,
+    /// Our own variable first, then those of the tools whose files we read.
+    pub env: &'static [&'static str],
+    pub parse: fn(&str) -> Result<T, String>,
+    pub in_file: fn(&Suite) -> Option<T>,
+    pub in_format: fn(&Suite) -> Option<T>,
+    pub default: fn() -> T,
+}
+
+/// The names of all knobs, to tell an unknown key in a project file.
+pub const KNOBS: &[&str] = &[
+    AGENT.name,
+    MODEL.name,
+    REPEAT.name,
+    TIMEOUT.name,
+    ARM.name,
+    MODE.name,
+    TRIGGER_THRESHOLD.name,
+    SYNC_TASKS.name,
+    DETECT_QUESTIONS.name,
+    JUDGE_MODEL.name,
+    JUDGE_PROVIDER.name,
+    JUDGE_TRANSPORT.name,
+    JUDGE_VOTES.name,
+    JOBS.name,
+];
+
+pub static AGENT: Knob<Vec<String>> = Knob {
+    name: "agent",
+    env: &["PRACTICUM_AGENT", "CLAUDITOR_HARNESS"],
+    parse: |text| Ok(list(text).map(agent_name).collect()),
+    in_file: |suite| non_empty(suite.run.agents.clone()),
+    in_format: |suite| non_empty(suite.defaults.agents.clone()),
+    default: || vec!["auto".to_owned()],
+};
+
+pub static MODEL: Knob<Option<String>> = Knob {
+    name: "model",
+    env: &["PRACTICUM_MODEL"],
+    parse: |text| Ok(Some(text.to_owned())),
+    in_file: |suite| suite.run.model.clone().map(Some),
+    in_format: |suite| suite.defaults.model.clone().map(Some),
+    default: || None,
+};
+
+pub static REPEAT: Knob<u32> = Knob {
+    name: "repeat",
+    env: &["PRACTICUM_REPEAT"],
+    parse: |text| whole(text, 1, 1000),
+    in_file: |suite| suite.run.repeat,
+    in_format: |suite| suite.defaults.repeat,
+    default: || 1,
+};
+
+pub static TIMEOUT: Knob<Duration> = Knob {
+    name: "timeout",
+    env: &["PRACTICUM_TIMEOUT"],
+    parse: |text| {
+        parse_duration(text)
+            .ok_or_else(|| "a duration is a number of seconds, or like 500ms, 20s, 5m, 1h".to_owned())
+    },
+    in_file: |suite| suite.run.timeout,
+    in_format: |suite| suite.defaults.timeout,
+    default: || Duration::from_secs(600),
+};
+
+pub static ARM: Knob<Vec<Arm>> = Knob {
+    name: "arm",
+    env: &["PRACTICUM_ARM"],
+    parse: |text| {
+        list(text).map(|arm| Arm::parse(arm).ok_or_else(|| format!("there is no arm \"{arm}\""))).collect()
+    },
+    in_file: |suite| non_empty(suite.run.arms.clone()),
+    in_format: |suite| non_empty(suite.defaults.arms.clone()),
+    default: || vec![Arm::WithSkill],
+};
+
+pub static MODE: Knob<Mode> = Knob {
+    name: "mode",
+    env: &["PRACTICUM_MODE"],
+    parse: |text| Ok(Mode::from(text.to_owned())),
+    in_file: |suite| suite.run.mode.clone(),
+    in_format: |suite| suite.defaults.mode.clone(),
+    default: || Mode::Baseline,
+};
+
+pub static TRIGGER_THRESHOLD: Knob<Ratio> = Knob {
+    name: "trigger-threshold",
+    env: &["PRACTICUM_TRIGGER_THRESHOLD"],
+    parse: ratio,
+    in_file: |suite| suite.run.trigger_threshold,
+    in_format: |suite| suite.defaults.trigger_threshold,
+    default: || Ratio::new(0.5).expect("a half is a share"),
+};
+
+pub static SYNC_TASKS: Knob<bool> = Knob {
+    name: "sync-tasks",
+    env: &["PRACTICUM_SYNC_TASKS"],
+    parse: yes_or_no,
+    in_file: |suite| suite.run.sync_tasks,
+    in_format: |suite| suite.defaults.sync_tasks,
+    default: || false,
+};
+
+pub static DETECT_QUESTIONS: Knob<bool> = Knob {
+    name: "detect-questions",
+    env: &["PRACTICUM_DETECT_QUESTIONS"],
+    parse: yes_or_no,
+    in_file: |suite| suite.run.detect_questions,
+    in_format: |suite| suite.defaults.detect_questions,
+    default: || false,
+};
+
+pub static JUDGE_MODEL: Knob<Option<String>> = Knob {
+    name: "judge.model",
+    env: &["PRACTICUM_JUDGE_MODEL"],
+    parse: |text| Ok(Some(text.to_owned())),
+    in_file: |suite| suite.judge.model.clone().map(Some),
+    in_format: |_| None,
+    default: || None,
+};
+
+pub static JUDGE_PROVIDER: Knob<Provider> = Knob {
+    name: "judge.provider",
+    env: &["PRACTICUM_GRADING_PROVIDER", "CLAUDITOR_GRADING_PROVIDER"],
+    parse: |text| one_of(text, &Provider::NAMES, Provider::parse),
+    in_file: |suite| suite.judge.provider,
+    in_format: |_| None,
+    default: || Provider::Auto,
+};
+
+pub static JUDGE_TRANSPORT: Knob<Transport> = Knob {
+    name: "judge.transport",
+    env: &["PRACTICUM_TRANSPORT", "CLAUDITOR_TRANSPORT"],
+    parse: |text| one_of(text, &Transport::NAMES, Transport::parse),
+    in_file: |suite| suite.judge.transport,
+    in_format: |_| None,
+    default: || Transport::Auto,
+};
+
+pub static JUDGE_VOTES: Knob<u32> = Knob {
+    name: "judge.votes",
+    env: &["PRACTICUM_JUDGE_VOTES"],
+    parse: |text| {
+        whole(text, 1, 99).and_then(|votes| {
+            if votes % 2 == 1 {
+                Ok(votes)
+            } else {
+                Err("votes must be odd, so that there is a majority".to_owned())
+            }
+        })
+    },
+    in_file: |suite| suite.judge.votes,
+    in_format: |_| None,
+    default: || 1,
+};
+
+pub static JOBS: Knob<usize> = Knob {
+    name: "jobs",
+    env: &["PRACTICUM_JOBS"],
+    parse: |text| whole(text, 1, 256).map(|jobs| jobs as usize),
+    in_file: |_| None,
+    in_format: |_| None,
+    // An agent waits for its model most of the time, so more run than there are cores.
+    default: || std::thread::available_parallelism().map_or(4, |cores| (2 * cores.get()).clamp(2, 8)),
+};
+
+fn list(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|item| !item.is_empty())
+}
+
+/// Other tools call the same agent otherwise.
+fn agent_name(name: &str) -> String {
+    match name {
+        "claude-code" => "claude".to_owned(),
+        other => other.to_owned(),
+    }
+}
+
+fn non_empty<T>(items: Vec<T>) -> Option<Vec<T>> {
+    (!items.is_empty()).then_some(items)
+}
+
+fn whole(text: &str, least: u32, most: u32) -> Result<u32, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (least..=most).contains(number))
+        .ok_or_else(|| format!("it must be a whole number from {least} to {most}"))
+}
+
+fn ratio(text: &str) -> Result<Ratio, String> {
+    text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "true" | "1" | "yes" => Ok(true),
+        "false" | "0" | "no" => Ok(false),
+        _ => Err("it must be true or false".to_owned()),
+    }
+}
+
+fn one_of<T>(text: &str, names: &[&str], parse: fn(&str) -> Option<T>) -> Result<T, String> {
+    parse(text).ok_or_else(|| format!("it must be one of {}", names.join(", ")))
+}

@@ -1,0 +1,142 @@
+use std::path::{Path, PathBuf};
+
+use super::StageError;
+use super::project::{copy_entry, is_eval_file};
+use crate::model::{Fixture, RelPath};
+use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
+
+/// Puts a fixture at its place. Whatever stands there already gives way.
+pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
+    let to = fixture.to.under(folder);
+    let Ok(metadata) = std::fs::metadata(&fixture.from) else {
+        return Err(StageError::MissingFixture(fixture.from.clone()));
+    };
+    make_parent(&to, folder)?;
+    if metadata.is_dir() {
+        return copy_tree(&fixture.from, &to, &|_| false);
+    }
+    if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
+        std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
+    }
+    std::fs::copy(&fixture.from, &to).map(|_| ()).map_err(StageError::io("copying to", &to))
+}
+
+/// Makes the folders above `to`, refusing to go through a link that an earlier layer laid.
+fn make_parent(to: &Path, folder: &Path) -> Result<(), StageError> {
+    let Some(parent) = to.parent() else { return Ok(()) };
+    std::fs::create_dir_all(parent).map_err(StageError::io("creating", parent))?;
+    let inside = parent
+        .canonicalize()
+        .and_then(|parent| folder.canonicalize().map(|folder| parent.starts_with(folder)))
+        .map_err(StageError::io("resolving", parent))?;
+    if inside {
+        return Ok(());
+    }
+    let escape = std::io::Error::other("a link leads out of the workspace");
+    Err(StageError::Io { what: "writing to", path: to.to_owned(), error: escape })
+}
+
+/// Puts a skill into the agent's skills folder, without its evals, and gives the name it has
+/// there. Under an alias its SKILL.md says the alias too.
+pub fn skill(
+    path: &Path,
+    alias: Option<&str>,
+    folder: &Path,
+    skills_dir: &RelPath,
+) -> Result<String, StageError> {
+    let skill = Skill::read(path)?;
+    let name = alias.unwrap_or(&skill.name).to_owned();
+    // A name from a hostile file must not become a path.
+    let folder_name: PathBuf = match RelPath::new(&name) {
+        Some(relative) if !relative.as_str().contains('/') => relative.as_str().into(),
+        _ => "skill".into(),
+    };
+    match skill.form {
+        Form::Folder => {
+            let to = skills_dir.under(folder).join(folder_name);
+            make_parent(&to, folder)?;
+            if std::fs::symlink_metadata(&to).is_ok() {
+                super::remove(&to);
+            }
+            copy_tree(skill.folder(), &to, &is_eval_file)?;
+            if alias.is_some() {
+                write_alias(&to.join(SKILL_FILE), &name)?;
+            }
+        }
+        Form::Command => {
+            let to =
+                RelPath::new(".claude/commands").map_or_else(PathBuf::new, |commands| commands.under(folder));
+            let to = to.join(folder_name).with_extension("md");
+            make_parent(&to, folder)?;
+            std::fs::copy(&skill.file, &to).map_err(StageError::io("copying to", &to))?;
+        }
+    }
+    Ok(name)
+}
+
+/// Copies a folder's files and links; `leave_out` is asked for every path.
+pub fn copy_tree(root: &Path, to: &Path, leave_out: &dyn Fn(&Path) -> bool) -> Result<(), StageError> {
+    copy_below(root, root, to, leave_out)
+}
+
+fn copy_below(
+    root: &Path,
+    from: &Path,
+    to: &Path,
+    leave_out: &dyn Fn(&Path) -> bool,
+) -> Result<(), StageError> {
+    std::fs::create_dir_all(to).map_err(StageError::io("creating", to))?;
+    let entries = std::fs::read_dir(from).map_err(StageError::io("reading", from))?;
+    for entry in entries.flatten() {
+        let path = entry.path();
+        if leave_out(&path) {
+            continue;
+        }
+        let target = to.join(entry.file_name());
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            copy_below(root, &path, &target, leave_out)?;
+        } else {
+            copy_entry(&path, &target, root)?;
+        }
+    }
+    Ok(())
+}
+
+/// Rewrites the name in the frontmatter, line by line, so that nothing else changes.
+fn write_alias(file: &Path, alias: &str) -> Result<(), StageError> {
+    let text = std::fs::read_to_string(file).map_err(StageError::io("reading", file))?;
+    std::fs::write(file, with_name(&text, alias)).map_err(StageError::io("writing", file))
+}
+
+fn with_name(text: &str, name: &str) -> String {
+    let (front, body) = split_frontmatter(text);
+    let lines: Vec<&str> =
+        front.unwrap_or_default().lines().filter(|line| !line.starts_with("name:")).collect();
+    let mut out = format!("---\nname: {name}\n");
+    for line in lines {
+        out.push_str(line);
+        out.push('\n');
+    }
+    out.push_str("---\n");
+    out.push_str(body);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_changes_the_name_and_nothing_else() {
+        for (text, expected) in [
+            ("---\nname: a\ndescription: d\n---\nbody\n", "---\nname: x-1\ndescription: d\n---\nbody\n"),
+            ("body only", "---\nname: x-1\n---\nbody only"),
+            (
+                "---\ndescription: |\n  name: inside\n---\n",
+                "---\nname: x-1\ndescription: |\n  name: inside\n---\n",
+            ),
+        ] {
+            assert_eq!(with_name(text, "x-1"), expected);
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! The exam room: what the agent finds when it opens its eyes.
+//!
+//! In: an `Order` (case, skills, arm, where things are). Out: `Workspace`, gone when dropped.
+//! Never: reads an eval file; lets an agent see one.
+
+mod changes;
+mod layers;
+mod project;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+pub use changes::{Snapshot, captured};
+pub use project::Hidden;
+pub use view::FolderView;
+
+use crate::model::{Access, Arm, Base, Case, Digest, FileChange, RelPath, SkillName, SkillRef};
+
+/// What is to be staged for one trial.
+pub struct Order<'o> {
+    pub case: &'o Case,
+    /// The skills under test.
+    pub skills: &'o [SkillRef],
+    pub arm: Arm,
+    /// Where this agent looks for skills, inside the workspace.
+    pub skills_dir: &'o RelPath,
+    pub project: &'o Path,
+    /// What no agent may see: the evals.
+    pub hidden: &'o Hidden,
+    /// The folder that holds this trial's room. Must not exist yet.
+    pub room: PathBuf,
+    /// A name that occurs nowhere else, for skills staged under an alias.
+    pub alias: &'o str,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error("{0} is named as a file for this case, and does not exist")]
+    MissingFixture(PathBuf),
+    #[error(transparent)]
+    Skill(#[from] crate::skill::SkillError),
+    #[error("cannot make the room: {what} {path}: {error}")]
+    Io { what: &'static str, path: PathBuf, error: std::io::Error },
+}
+
+impl StageError {
+    fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StageError {
+        let path = path.to_owned();
+        move |error| StageError::Io { what, path, error }
+    }
+}
+
+/// A room, ready for an agent. Dropping it removes it, unless it is to be kept.
+#[derive(Debug)]
+pub struct Workspace {
+    room: PathBuf,
+    /// The agent's working folder.
+    pub folder: PathBuf,
+    pub home: PathBuf,
+    pub tmp: PathBuf,
+    /// The names under which the skills can be activated here, in the order's order.
+    pub staged: Vec<String>,
+    before: Snapshot,
+    read_only: Vec<(RelPath, Digest)>,
+    keep: bool,
+}
+
+/// Makes a room: base, overlays, skill, files, in that order; the skill under test always wins.
+pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
+    let room = order.room.clone();
+    let mut workspace = Workspace {
+        folder: room.join("workspace"),
+        home: room.join("home"),
+        tmp: room.join("tmp"),
+        room,
+        staged: Vec::new(),
+        before: Snapshot::default(),
+        read_only: Vec::new(),
+        keep: false,
+    };
+    for folder in [&workspace.folder, &workspace.home, &workspace.tmp] {
+        std::fs::create_dir_all(folder).map_err(StageError::io("creating", folder))?;
+    }
+    if order.case.room.base == Base::Project {
+        project::copy(order.project, &workspace.folder, order.hidden, order.skills)?;
+    }
+    for overlay in &order.case.room.overlays {
+        project::lay_over(overlay, &workspace.folder, order.skills)?;
+    }
+    workspace.staged = stage_skills(order, &workspace.folder)?;
+    for fixture in &order.case.room.files {
+        layers::fixture(fixture, &workspace.folder)?;
+        if fixture.access == Access::ReadOnly {
+            let path = fixture.to.under(&workspace.folder);
+            workspace.read_only.extend(changes::digests(&path, &fixture.to));
+        }
+    }
+    workspace.before = Snapshot::of(&workspace.folder);
+    Ok(workspace)
+}
+
+fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageError> {
+    let visible = match order.arm {
+        Arm::WithSkill | Arm::Version(_) => order.skills,
+        Arm::WithoutSkill => &[],
+    };
+    let mut staged = Vec::new();
+    for skill in visible {
+        let Some(path) = &skill.path else { continue };
+        let name = match order.case.room.skill {
+            SkillName::Own => None,
+            SkillName::Alias => Some(order.alias),
+        };
+        staged.push(layers::skill(path, name, folder, order.skills_dir)?);
+    }
+    Ok(staged)
+}
+
+impl Workspace {
+    pub fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    pub fn room(&self) -> &Path {
+        &self.room
+    }
+
+    /// What the agent created, changed or deleted.
+    pub fn changes(&self) -> Vec<FileChange> {
+        self.before.changes(&Snapshot::of(&self.folder))
+    }
+
+    /// Read-only inputs that are not as they were given.
+    pub fn changed_fixtures(&self) -> Vec<String> {
+        let now =
+            |path: &RelPath| std::fs::read(path.under(&self.folder)).ok().map(|bytes| Digest::of(&bytes));
+        let changed = self.read_only.iter().filter_map(|(path, before)| match now(path) {
+            Some(after) if after == *before => None,
+            Some(_) => Some(format!("the agent changed {path}, which was given as read-only")),
+            None => Some(format!("the agent deleted {path}, which was given as read-only")),
+        });
+        changed.collect()
+    }
+
+    pub fn view(&self) -> FolderView {
+        FolderView::new(&self.folder)
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        if !self.keep {
+            remove(&self.room);
+        }
+    }
+}
+
+/// Removes a room. An agent may have made folders unwritable, so that is mended once.
+pub fn remove(room: &Path) {
+    if std::fs::remove_dir_all(room).is_ok() || !room.exists() {
+        return;
+    }
+    use std::os::unix::fs::PermissionsExt;
+    let walk = ignore::WalkBuilder::new(room).standard_filters(false).follow_links(false).build();
+    for entry in walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir())) {
+        let _ = std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700));
+    }
+    let _ = std::fs::remove_dir_all(room);
+}
+
+#[cfg(test)]
+mod tests;

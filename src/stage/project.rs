@@ -1,0 +1,120 @@
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use super::StageError;
+use crate::model::SkillRef;
+use crate::skill::{SKILL_FILE, Skill, tidy};
+
+/// Paths that hold evals, which would show an agent its answers.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    paths: HashSet<PathBuf>,
+}
+
+impl Hidden {
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self { paths: paths.into_iter().collect() }
+    }
+
+    fn covers(&self, path: &Path) -> bool {
+        is_eval_file(path) || self.paths.contains(path)
+    }
+}
+
+/// Folders that are never part of what a project says: history, dependencies, build results,
+/// our own records.
+const LEFT_OUT: [&str; 12] = [
+    ".git",
+    ".practicum",
+    "node_modules",
+    "target",
+    ".venv",
+    "venv",
+    "__pycache__",
+    ".tox",
+    ".mypy_cache",
+    ".pytest_cache",
+    "dist",
+    "build",
+];
+
+/// Whether a path is an eval file or a folder of them, by its name.
+pub fn is_eval_file(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    name == "evals"
+        || name == "evals.json"
+        || name == "triggers.json"
+        || name == "trigger-queries.json"
+        || name.ends_with(".eval.json")
+        || name.ends_with(".practicum.yaml")
+        || name.ends_with(".practicum.yml")
+}
+
+/// Copies a project as git would see it, without evals and without the skills under test.
+pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
+    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    let hidden = hidden.clone();
+    let room = folder.to_owned();
+    let walk = ignore::WalkBuilder::new(project)
+        .hidden(false)
+        .require_git(false)
+        .follow_links(false)
+        .filter_entry(move |entry| {
+            let path = entry.path();
+            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
+            let left_out =
+                is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
+            let is_copy = is_folder && is_skill_named(path, &names);
+            !(left_out || is_copy || hidden.covers(path) || path == room)
+        })
+        .build();
+    for entry in walk.flatten() {
+        let Ok(relative) = entry.path().strip_prefix(project) else { continue };
+        if relative.as_os_str().is_empty() {
+            continue;
+        }
+        let target = folder.join(relative);
+        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            std::fs::create_dir_all(&target).map_err(StageError::io("creating", &target))?;
+        } else {
+            copy_entry(entry.path(), &target, project)?;
+        }
+    }
+    Ok(())
+}
+
+/// Lays a folder over what is there: same paths are replaced, nothing is removed.
+pub fn lay_over(overlay: &Path, folder: &Path, skills: &[SkillRef]) -> Result<(), StageError> {
+    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    super::layers::copy_tree(overlay, folder, &|path| path.is_dir() && is_skill_named(path, &names))
+}
+
+fn is_skill_named(folder: &Path, names: &[String]) -> bool {
+    if !folder.join(SKILL_FILE).is_file() {
+        return false;
+    }
+    let by_folder = folder.file_name().is_some_and(|name| names.iter().any(|known| name == known.as_str()));
+    by_folder || Skill::read(folder).is_ok_and(|skill| names.contains(&skill.name))
+}
+
+/// Copies one file or link of the tree at `root`. Devices, pipes and sockets are left where they
+/// are, and so are links that lead out of the tree: they would be windows for the agent.
+pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError> {
+    let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
+    if metadata.is_symlink() {
+        let target = std::fs::read_link(from).map_err(StageError::io("reading", from))?;
+        let leads_to = from.parent().map_or_else(|| target.clone(), |folder| tidy(&folder.join(&target)));
+        if target.is_absolute() || !leads_to.starts_with(root) {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(to);
+        return std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to));
+    }
+    if metadata.is_file() {
+        if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
+            std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
+        }
+        std::fs::copy(from, to).map_err(StageError::io("copying to", to))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,44 @@
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use crate::model::{RelPath, WorkspaceView};
+
+/// A folder as checks may see it: files inside, never through a link that leads out.
+pub struct FolderView {
+    folder: PathBuf,
+    real: Option<PathBuf>,
+}
+
+/// No check reads more of a file than this.
+const MOST_READ: u64 = 32 * 1024 * 1024;
+
+impl FolderView {
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), real: folder.canonicalize().ok() }
+    }
+
+    fn inside(&self, path: &RelPath) -> Option<PathBuf> {
+        let resolved = path.under(&self.folder).canonicalize().ok()?;
+        resolved.starts_with(self.real.as_ref()?).then_some(resolved)
+    }
+}
+
+impl WorkspaceView for FolderView {
+    fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(resolved) = self.inside(path) else { return Ok(None) };
+        if !resolved.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(resolved)?.take(MOST_READ).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn exists(&self, path: &RelPath) -> bool {
+        self.inside(path).is_some()
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+}

@@ -1,0 +1,12 @@
+//! What is kept of a run.
+//!
+//! In: events and the files of a trial. Out: a run directory that is complete at any moment.
+//! Never: keeps a secret; lets anyone hear of a trial before it is on disk.
+
+mod log;
+mod run_dir;
+mod secrets;
+
+pub use log::EventLog;
+pub use run_dir::{RunDir, RunInfo, StoreError};
+pub use secrets::Scrubber;

@@ -1,0 +1,128 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Takes the user's secrets out of what is kept. An agent's shell can see its own key, so a key
+/// may turn up in any file it writes and any text it says.
+#[derive(Debug, Clone, Default)]
+pub struct Scrubber {
+    secrets: Vec<Vec<u8>>,
+}
+
+/// Shorter values would be found by accident.
+const SHORTEST: usize = 8;
+
+const MASK: &[u8] = b"[secret]";
+
+impl Scrubber {
+    /// Secrets are the values of variables whose names say so.
+    pub fn new(environment: &BTreeMap<String, String>) -> Self {
+        let telling = ["KEY", "TOKEN", "SECRET", "PASSWORD", "CREDENTIAL"];
+        let secrets = environment
+            .iter()
+            .filter(|(name, value)| {
+                value.len() >= SHORTEST && telling.iter().any(|word| name.to_uppercase().contains(word))
+            })
+            .map(|(_, value)| value.as_bytes().to_vec())
+            .collect();
+        Self { secrets }
+    }
+
+    pub fn text(&self, text: &str) -> String {
+        match self.bytes(text.as_bytes()) {
+            Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
+            None => text.to_owned(),
+        }
+    }
+
+    /// The bytes without secrets, or `None` if there were none.
+    pub fn bytes(&self, bytes: &[u8]) -> Option<Vec<u8>> {
+        let mut clean: Option<Vec<u8>> = None;
+        for secret in &self.secrets {
+            let from = clean.as_deref().unwrap_or(bytes);
+            if let Some(replaced) = replace(from, secret) {
+                clean = Some(replaced);
+            }
+        }
+        clean
+    }
+
+    /// Scrubs a file in place.
+    pub fn file(&self, path: &Path) -> std::io::Result<()> {
+        if self.secrets.is_empty() {
+            return Ok(());
+        }
+        let bytes = match std::fs::read(path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        match self.bytes(&bytes) {
+            Some(clean) => std::fs::write(path, clean),
+            None => Ok(()),
+        }
+    }
+
+    /// Scrubs every file below a folder.
+    pub fn folder(&self, folder: &Path) -> std::io::Result<()> {
+        if self.secrets.is_empty() {
+            return Ok(());
+        }
+        for entry in std::fs::read_dir(folder)?.flatten() {
+            if entry.file_type()?.is_dir() {
+                self.folder(&entry.path())?;
+            } else {
+                self.file(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn replace(bytes: &[u8], secret: &[u8]) -> Option<Vec<u8>> {
+    let mut out: Option<Vec<u8>> = None;
+    let mut rest = bytes;
+    while let Some(at) = find(rest, secret) {
+        let out = out.get_or_insert_with(Vec::new);
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(MASK);
+        rest = &rest[at + secret.len()..];
+    }
+    if let Some(out) = &mut out {
+        out.extend_from_slice(rest);
+    }
+    out
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    let first = *needle.first()?;
+    let mut from = 0;
+    while let Some(at) = haystack[from..].iter().position(|&byte| byte == first) {
+        let at = from + at;
+        if haystack[at..].starts_with(needle) {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_stored() {
+        let environment =
+            [("ANTHROPIC_API_KEY", "sk-ant-123456"), ("PATH", "/usr/bin:/bin"), ("MY_TOKEN", "short")];
+        let scrubber =
+            Scrubber::new(&environment.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
+        for (text, expected) in [
+            ("key sk-ant-123456 and sk-ant-123456!", "key [secret] and [secret]!"),
+            ("nothing here", "nothing here"),
+            ("ssk-ant-123456", "s[secret]"),
+            ("/usr/bin:/bin short", "/usr/bin:/bin short"),
+        ] {
+            assert_eq!(scrubber.text(text), expected);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The arrows of ARCHITECTURE.md: a module uses only what it may.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Who may use whom. Tests inside modules are not asked.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("tree", &["model"]),
+    ("skill", &["model", "tree"]),
+    ("event", &["model"]),
+    ("llm", &["model"]),
+    ("score", &["model", "tree"]),
+    ("dialects", &["model", "tree", "skill", "score"]),
+    ("discover", &["skill"]),
+    ("builtin", &["model", "tree", "llm"]),
+    ("agents", &["model", "skill", "builtin"]),
+    ("settings", &["model", "tree", "agents"]),
+    ("plan", &["model", "settings"]),
+    ("stage", &["model", "skill"]),
+    ("observe", &["model", "agents"]),
+    ("gateway", &["model", "tree", "llm"]),
+    ("run", &["model", "stage", "agents", "observe"]),
+    ("judge", &["model", "llm"]),
+    ("aggregate", &["model"]),
+    ("store", &["model", "event"]),
+    ("report", &["model", "event"]),
+    (
+        "pipeline",
+        &[
+            "model",
+            "agents",
+            "aggregate",
+            "event",
+            "gateway",
+            "judge",
+            "observe",
+            "plan",
+            "run",
+            "score",
+            "settings",
+            "stage",
+            "store",
+        ],
+    ),
+    (
+        "intake",
+        &[
+            "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
+            "settings", "skill",
+        ],
+    ),
+];
+
+/// Uses everything, and is used by nobody.
+const TOP: &str = "cli";
+
+#[test]
+fn no_module_uses_one_it_may_not() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let allowed: BTreeMap<&str, &[&str]> = MAY_USE.iter().copied().collect();
+    let mut wrong = Vec::new();
+    let mut modules = BTreeSet::new();
+    visit(&root, &mut |path| {
+        let below = path.strip_prefix(&root).expect("below src");
+        let module =
+            below.components().next().expect("a name").as_os_str().to_string_lossy().replace(".rs", "");
+        if ["main", "lib", TOP].contains(&module.as_str()) {
+            return;
+        }
+        let text = std::fs::read_to_string(path).expect("source");
+        for used in uses(&production(&text)) {
+            let may = allowed.get(module.as_str()).is_some_and(|list| list.contains(&used.as_str()));
+            if used != module && !may {
+                wrong.push(format!("{} uses {used}", below.display()));
+            }
+        }
+        modules.insert(module);
+    });
+    assert_eq!(wrong, [""; 0], "arrows that ARCHITECTURE.md does not list");
+    let listed: BTreeSet<String> = MAY_USE.iter().map(|(module, _)| (*module).to_owned()).collect();
+    assert_eq!(modules, listed, "every module stands in the table, and nothing else does");
+}
+
+/// Without test modules, which may use what they need.
+fn production(text: &str) -> String {
+    let until_tests = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    until_tests.to_owned()
+}
+
+/// The modules that are named after `crate::`, also in lists and through `super` of the root.
+fn uses(text: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for after in text.split("crate::").skip(1) {
+        match after.strip_prefix('{') {
+            Some(list) => {
+                let list = list.split('}').next().unwrap_or_default();
+                let names = list.split(',').map(|item| name_of(item.trim()));
+                found.extend(names.filter(|name| !name.is_empty()));
+            }
+            None => {
+                found.insert(name_of(after));
+            }
+        }
+    }
+    found
+}
+
+fn name_of(text: &str) -> String {
+    text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+fn visit(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            visit(&path, each);
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !["tests.rs", "samples.rs"].contains(&entry.file_name().to_string_lossy().as_ref())
+        {
+            each(&path);
+        }
+    }
+}
+
+#[test]
+fn the_reader_of_arrows_sees_them() {
+    let text = "use crate::model::{A, B};\nuse crate::{judge, score::x};\nlet y = crate::run::z();\n#[cfg(test)]\nmod tests {\nuse crate::cli;";
+    let seen: Vec<String> = uses(&production(text)).into_iter().collect();
+    assert_eq!(seen, ["judge", "model", "run", "score"]);
+}

@@ -1,0 +1,116 @@
+//! What the integration tests share: the program, a scratch project, and the real CLIs.
+
+#![expect(dead_code, reason = "each test binary uses a part of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+/// A project of its own in a temporary folder.
+pub struct Project {
+    folder: tempfile::TempDir,
+}
+
+impl Project {
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        let project = Self { folder: tempfile::tempdir().expect("a folder") };
+        project.write("practicum.toml", "");
+        for (path, content) in files {
+            project.write(path, content);
+        }
+        project
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn write(&self, path: &str, content: &str) {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
+        std::fs::write(path, content).expect("write");
+    }
+
+    pub fn practicum(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_practicum"));
+        // Nothing of the machine that runs the tests may decide their outcome.
+        command
+            .current_dir(self.path())
+            .env_clear()
+            .env("HOME", self.path())
+            .env("PATH", "/usr/bin:/bin")
+            .args(args);
+        command
+    }
+
+    pub fn run(&self, args: &[&str]) -> Ran {
+        Ran::of(self.practicum(args).output().expect("practicum starts"))
+    }
+
+    /// The only run in the store.
+    pub fn only_run(&self) -> PathBuf {
+        let runs = std::fs::read_dir(self.path().join(".practicum/runs")).expect("runs");
+        let mut paths: Vec<PathBuf> = runs.flatten().map(|entry| entry.path()).collect();
+        assert_eq!(paths.len(), 1, "{paths:?}");
+        paths.remove(0)
+    }
+}
+
+pub struct Ran {
+    pub code: i32,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+impl Ran {
+    pub fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// Standard output as the one JSON document it must be.
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| {
+            panic!("not one JSON document ({error}):\n{}\n{}", self.stdout, self.stderr)
+        })
+    }
+
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.stdout, self.stderr);
+        self
+    }
+}
+
+/// The real Claude Code, as `scripts/test` installs it.
+pub fn claude() -> PathBuf {
+    let path = std::env::var_os("PRACTICUM_TEST_CLAUDE").map(PathBuf::from);
+    path.filter(|path| path.is_file())
+        .expect("no Claude Code to test with; scripts/test installs it and says where it is")
+}
+
+/// A PATH on which the given program is found first.
+pub fn path_with(program: &Path) -> String {
+    format!("{}:/usr/bin:/bin", program.parent().expect("a folder").display())
+}
+
+/// Every process whose environment carries this text.
+pub fn processes_with(text: &str) -> Vec<String> {
+    let entries = std::fs::read_dir("/proc").expect("proc").flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().bytes().all(|byte| byte.is_ascii_digit()))
+        .filter(|entry| {
+            let environment = std::fs::read(entry.path().join("environ")).unwrap_or_default();
+            let state = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
+            let zombie = state.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z'));
+            !zombie && String::from_utf8_lossy(&environment).contains(text)
+        })
+        .map(|entry| {
+            std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default().replace('\0', " ")
+        })
+        .collect()
+}
