@@ -3,6 +3,7 @@
 //! In: bytes of YAML or JSON. Out: `Source` with a `Node` tree, or a diagnostic with a position.
 //! Never: what a key means.
 
+mod emit;
 mod json;
 mod object;
 mod read;
@@ -10,6 +11,7 @@ mod yaml;
 
 use serde_json::Value;
 
+pub use emit::to_yaml;
 pub use object::{Object, closest, int_of, text_of, wrong_type};
 pub use read::{Source, Syntax};
 
