@@ -290,8 +290,11 @@ fn sample_values() -> Vec<Value> {
         json!({"name": "Write", "args": {"file_path": "*.md"}}),
         json!({"name": "Write"}),
         json!({"path": "a.json", "schema": {"type": "object"}}),
+        json!({"path": "a.json", "pointer": "/a", "equals": 1}),
         json!({"seconds": 3}),
         json!({"tool_calls": 3}),
+        json!({"turns": 3}),
+        json!({"tokens": 3000}),
         json!({"run": "true"}),
     ]
 }
