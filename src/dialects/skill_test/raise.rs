@@ -79,7 +79,7 @@ pub fn raise(suite: &Suite) -> Raised {
 fn skill_value(name: &str, cases: Vec<Value>, suite: &Suite, losses: &mut Losses) -> Value {
     let plugin = suite.skills.iter().find(|skill| skill.name == name).and_then(|skill| skill.plugin.clone());
     let plugin = plugin.unwrap_or_else(|| {
-        losses.suite(format!("nothing, but \"{name}\" had no plugin and gets one of its own name"));
+        losses.suite(format!("that \"{name}\" is in no plugin; here it gets one of its own name"));
         name.to_owned()
     });
     let mut map = Map::new();

@@ -61,6 +61,8 @@ impl Losses {
         let what = what.into();
         let at = *self.index.entry(what.clone()).or_insert(self.cases.len());
         match self.cases.get_mut(at) {
+            // Several checks of one case may lose the same thing.
+            Some((_, cases)) if cases.last().is_some_and(|last| last == case) => {}
             Some((_, cases)) => cases.push(case.to_owned()),
             None => self.cases.push((what, vec![case.to_owned()])),
         }

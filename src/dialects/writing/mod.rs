@@ -38,27 +38,27 @@ pub fn id_value(id: &str) -> Value {
 
 /// What a check says to a judge: its statement, or its rule in words. `None` if no words would do.
 pub fn statement(check: &Check, losses: &mut Losses, case: &str, scale: Scale) -> Option<String> {
-    let lost = |what: &str| format!("check \"{}\" ({what})", check.id);
     match &check.kind {
         CheckKind::Judged(Judged { statement, context, scale: own }) => {
             if context.is_some() {
-                losses.case(case, lost("what the judge should know for it"));
+                losses.case(case, "what the judge should know for single checks");
             }
             if *own != scale {
-                losses.case(case, lost(&format!("its scale {}", own.name())));
+                losses.case(case, format!("the scale {} of its checks", own.name()));
             }
             Some(statement.clone())
         }
         CheckKind::Exact(rule) => {
-            losses.case(case, lost(&format!("{} is left to the judge, as a statement", rule.key())));
-            Some(in_words(rule.key(), &rule.value(), &check.looks_at))
+            let key = rule.key();
+            losses.case(case, format!("that \"{key}\" is decided by code; the judge gets it in words"));
+            Some(in_words(key, &rule.value(), &check.looks_at))
         }
         CheckKind::Sections(_) => {
-            losses.case(case, lost("sections"));
+            losses.case(case, "its sections");
             None
         }
         CheckKind::Activation(_) => {
-            losses.case(case, lost("activation"));
+            losses.case(case, "its activation");
             None
         }
     }
