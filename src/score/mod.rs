@@ -18,7 +18,7 @@ pub use activation::{Names, arm_problem, fired, mark_activation};
 pub use contains::{Contains, Needle};
 pub use file::{FileExpectation, FileRule};
 pub use not_contains::NotContains;
-pub use pattern::{Pattern, TooHard};
+pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
 pub use regex::RegexRule;
 
 use crate::model::{
