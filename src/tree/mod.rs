@@ -97,6 +97,30 @@ impl Node {
         }
     }
 
+    /// Data that stands nowhere of its own, taken to stand at `span`.
+    pub fn from_value(value: &Value, span: Span) -> Self {
+        let data = match value {
+            Value::Null => Data::Null,
+            Value::Bool(b) => Data::Bool(*b),
+            Value::Number(number) => match number.as_i64() {
+                Some(int) => Data::Int(int),
+                None => number.as_f64().map_or(Data::Null, Data::Float),
+            },
+            Value::String(text) => Data::Text(text.clone()),
+            Value::Array(items) => Data::List(items.iter().map(|item| Node::from_value(item, span)).collect()),
+            Value::Object(map) => Data::Map(
+                map.iter()
+                    .map(|(key, value)| Entry {
+                        key: key.clone(),
+                        key_span: span,
+                        value: Node::from_value(value, span),
+                    })
+                    .collect(),
+            ),
+        };
+        Node { span, data }
+    }
+
     /// The same data without positions.
     pub fn to_value(&self) -> Value {
         match &self.data {

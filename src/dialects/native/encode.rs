@@ -101,6 +101,9 @@ fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         PassRule::EveryRequiredCheck => {}
         PassRule::FireRate(None) => put("pass_when", Some(json!("fire_rate"))),
         PassRule::FireRate(Some(rate)) => put("pass_when", Some(json!({"fire_rate": rate.get()}))),
+        PassRule::Graded { pass_rate, mean_score } => {
+            put("pass_when", Some(json!({"pass_rate": pass_rate.get(), "mean_score": mean_score.get()})));
+        }
         PassRule::Tally => put("pass_when", Some(json!("tally"))),
     }
     put("oracle", oracle.as_ref().map(|path| json!(relative(path, folder))));
