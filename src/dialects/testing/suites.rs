@@ -171,6 +171,7 @@ fn case() -> impl Strategy<Value = Case> {
     let rule = prop_oneof![
         Just(PassRule::EveryRequiredCheck),
         of(ratio()).prop_map(PassRule::FireRate),
+        (ratio(), ratio()).prop_map(|(pass_rate, mean_score)| PassRule::Graded { pass_rate, mean_score }),
         Just(PassRule::Tally)
     ];
     let first = (words(), of(words()), of(words()), stimulus, room(), checks());

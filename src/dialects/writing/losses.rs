@@ -164,6 +164,7 @@ impl Losses {
             PassRule::FireRate(None) if says(Says::FireRate) => None,
             PassRule::FireRate(Some(_)) if says(Says::FireRate) => Some("the rate of its own to pass by"),
             PassRule::FireRate(_) => Some("that it passes by the rate at which the skill fires"),
+            PassRule::Graded { .. } => Some("the share and the mean score its judged checks must reach"),
             PassRule::Tally => Some("that it only counts towards rates"),
         };
         for (lost, what) in [
