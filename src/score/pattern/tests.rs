@@ -9,9 +9,13 @@ use super::*;
 /// Pattern, text, first match, number of matches, whether it spans the text.
 type Row<'r> = (&'r str, &'r str, Option<(usize, usize)>, usize, bool);
 
+fn compiled(source: &str, flags: Flags) -> Pattern {
+    Pattern::with(source, flags).unwrap_or_else(|error| panic!("{source:?}: {error}"))
+}
+
 fn check(rows: &[Row<'_>]) {
     for &(source, text, found, count, full) in rows {
-        let pattern = Pattern::new(source).unwrap_or_else(|error| panic!("{source:?}: {error}"));
+        let pattern = compiled(source, Flags::default());
         let found = Ok(found.map(|(start, end)| start..end));
         assert_eq!(pattern.find(text), found, "find {source:?} in {text:?}");
         assert_eq!(pattern.count(text), Ok(count), "count {source:?} in {text:?}");
@@ -360,7 +364,7 @@ fn flags_beside_the_pattern() {
         ("abc", ignore_case, "ABC abc aBc", 3),
         ("(?-i:a)b", ignore_case, "aB AB", 1),
     ] {
-        let pattern = Pattern::with(source, flags).unwrap();
+        let pattern = compiled(source, flags);
         assert_eq!(pattern.count(text), Ok(count), "{source:?} in {text:?}");
     }
 }
@@ -377,7 +381,7 @@ fn the_linear_engine_takes_what_it_can() {
         (r"(a)\1", "aa", false),
         ("a{60000000}", "a", false),
     ] {
-        let pattern = Pattern::new(source).unwrap();
+        let pattern = compiled(source, Flags::default());
         assert_eq!(pattern.linear(text, false).is_some(), linear, "{source:?} on {text:?}");
     }
 }
@@ -403,7 +407,7 @@ fn no_pattern_searches_without_end() {
         (r"\$(?=[\d,]*\d)[\d,]+", &line, Ok(false)),
     ] {
         let started = Instant::now();
-        let pattern = Pattern::new(source).unwrap();
+        let pattern = compiled(source, Flags::default());
         assert_eq!(pattern.is_match(text), expected, "{source}");
         assert!(started.elapsed() < SOON, "{source} took {:?}", started.elapsed());
     }
