@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Summary, Tokens,
-    Totals, TrialRecord, Verdict, Why,
+    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Summary,
+    Tokens, Totals, TrialRecord, Verdict, Why,
 };
 
 /// Folds records into counts. Its size depends on the number of cases, not of trials.

@@ -9,11 +9,11 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::reading::{Ids, activation, blank_case, blank_suite, slug};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
-    Activation, Base, By, Case, Check, CheckKind, Diagnostics, Expect, Fixture, Gate, GateName, JudgePolicy, LooksAt,
-    Need, Origin, PassRule, Provider, RelPath, Room, RunPolicy, SkillName, SkillRef, Span, Stimulus, Suite, Transport,
-    parse_duration,
+    Base, Case, Check, Diagnostics, Expect, Fixture, Gate, GateName, JudgePolicy, PassRule, Provider,
+    RelPath, Room, RunPolicy, SkillRef, Stimulus, Suite, Transport, parse_duration,
 };
 use crate::tree::{Data, Node, Object, Source, closest, text_of};
 
@@ -50,7 +50,8 @@ impl Dialect for Clauditor {
     }
 
     fn recognise(&self, source: &Source) -> Fit {
-        let name = source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().to_lowercase());
+        let name =
+            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().to_lowercase());
         let root = &source.root;
         if name.ends_with(".eval.json") {
             return Fit::Sure;
@@ -63,12 +64,13 @@ impl Dialect for Clauditor {
 
     fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut spec = Object::new(&source.root, "an eval spec", diagnostics)?;
-        let name = nullable_text(&mut spec, "skill_name", diagnostics).map_or_else(|| default_name(&source.path), str::to_owned);
+        let name = nullable_text(&mut spec, "skill_name", diagnostics)
+            .map_or_else(|| default_name(&source.path), str::to_owned);
         let description = nullable_text(&mut spec, "description", diagnostics).map(str::to_owned);
         let args = nullable_text(&mut spec, "test_args", diagnostics).unwrap_or_default().to_owned();
         let inputs = files::inputs(&mut spec, source.folder(), diagnostics);
         let looks_at = files::looks_at(&mut spec, &inputs, diagnostics);
-        let mut ids = Ids::default();
+        let mut ids = EntryIds::default();
         let mut checks = assertions::decode(&mut spec, &looks_at, &mut ids, diagnostics);
         checks.extend(grading::sections(&mut spec, &looks_at, &mut ids, diagnostics));
         let criteria = grading::criteria(&mut spec, &looks_at, &mut ids, diagnostics);
@@ -81,7 +83,9 @@ impl Dialect for Clauditor {
         let mut meta = BTreeMap::new();
         for entry in spec.rest() {
             meta.insert(entry.key.clone(), entry.value.to_value());
-            let help = closest(&entry.key, &KEYS).map(|known| format!(" (did you mean \"{known}\"?)")).unwrap_or_default();
+            let help = closest(&entry.key, &KEYS)
+                .map(|known| format!(" (did you mean \"{known}\"?)"))
+                .unwrap_or_default();
             let message = format!("a spec has no key \"{}\"{help}; it is kept and means nothing", entry.key);
             diagnostics.notice("unknown-key", entry.key_span, message);
         }
@@ -98,13 +102,15 @@ impl Dialect for Clauditor {
         let skill = find_skill(source, place, &name);
         if skill.is_none() {
             let beside = source.folder().display();
-            diagnostics.warning("skill-not-found", None, format!("no skill {name} beside {beside} nor in the project"));
+            diagnostics.warning(
+                "skill-not-found",
+                None,
+                format!("no skill {name} beside {beside} nor in the project"),
+            );
         }
         Some(Suite {
-            origin: Origin { dialect: self.name().to_owned(), path: source.path.clone(), digest: source.digest() },
             description,
             skills: vec![SkillRef { name: name.clone(), path: skill, plugin: None }],
-            name,
             cases,
             run,
             defaults: RunPolicy {
@@ -116,6 +122,7 @@ impl Dialect for Clauditor {
             judge,
             gates: gates(graded, &thresholds, variance),
             meta,
+            ..blank_suite(self.name(), source, name)
         })
     }
 
@@ -126,11 +133,16 @@ impl Dialect for Clauditor {
 
 /// Ids of assertions, fields and criteria are one set.
 #[derive(Default)]
-pub struct Ids(HashSet<String>);
+pub struct EntryIds(HashSet<String>);
 
-impl Ids {
+impl EntryIds {
     /// The entry's id if it is there, text, not empty and new.
-    fn take<'n>(&mut self, entry: &mut Object<'n>, what: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+    fn take<'n>(
+        &mut self,
+        entry: &mut Object<'n>,
+        what: &str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<&'n str> {
         let Some(node) = entry.get("id") else {
             entry.missing("id", diagnostics);
             return None;
@@ -138,12 +150,20 @@ impl Ids {
         match node.as_text() {
             Some(id) if !id.is_empty() => {
                 if !self.0.insert(id.to_owned()) {
-                    diagnostics.error("duplicate-id", node.span, format!("another entry is already called \"{id}\""));
+                    diagnostics.error(
+                        "duplicate-id",
+                        node.span,
+                        format!("another entry is already called \"{id}\""),
+                    );
                 }
                 Some(id)
             }
             _ => {
-                diagnostics.error("wrong-type", node.span, format!("the \"id\" of {what} must be text that is not empty"));
+                diagnostics.error(
+                    "wrong-type",
+                    node.span,
+                    format!("the \"id\" of {what} must be text that is not empty"),
+                );
                 None
             }
         }
@@ -151,12 +171,20 @@ impl Ids {
 }
 
 /// Text, or nothing where null stands.
-pub fn nullable_text<'n>(spec: &mut Object<'n>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+pub fn nullable_text<'n>(
+    spec: &mut Object<'n>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'n str> {
     spec.text(key, diagnostics)
 }
 
 /// Text that must say something where it is given.
-fn filled_text<'n>(spec: &mut Object<'n>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+fn filled_text<'n>(
+    spec: &mut Object<'n>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<&'n str> {
     let node = spec.given(key)?;
     let text = text_of(node, key, diagnostics)?;
     if text.trim().is_empty() {
@@ -167,14 +195,21 @@ fn filled_text<'n>(spec: &mut Object<'n>, key: &'static str, diagnostics: &mut D
 }
 
 /// A word out of a few. Null is an error here: leaving the key out is how to say nothing.
-fn word<'n>(spec: &mut Object<'n>, key: &'static str, words: &[&str], diagnostics: &mut Diagnostics) -> Option<&'n str> {
+fn word<'n>(
+    spec: &mut Object<'n>,
+    key: &'static str,
+    words: &[&str],
+    diagnostics: &mut Diagnostics,
+) -> Option<&'n str> {
     let node = spec.get(key)?;
     let text = text_of(node, key, diagnostics)?;
     if words.contains(&text) {
         return Some(text);
     }
-    let help = closest(text, words)
-        .map_or_else(|| format!("it may be {}", words.join(", ")), |known| format!("did you mean \"{known}\"?"));
+    let help = closest(text, words).map_or_else(
+        || format!("it may be {}", words.join(", ")),
+        |known| format!("did you mean \"{known}\"?"),
+    );
     diagnostics.error_help("unknown-value", node.span, format!("\"{key}\" cannot be \"{text}\""), help);
     None
 }
@@ -218,28 +253,15 @@ fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn case(id: String, stimulus: Stimulus, files: Vec<Fixture>, checks: Vec<Check>, pass_when: PassRule) -> Case {
-    Case {
-        id,
-        group: None,
-        note: None,
-        stimulus,
-        room: Room {
-            base: Base::Project,
-            overlays: Vec::new(),
-            skill: SkillName::Own,
-            files,
-            setup: None,
-            teardown: None,
-        },
-        checks,
-        context: None,
-        timeout: None,
-        repeat: None,
-        pass_when,
-        oracle: None,
-        meta: BTreeMap::new(),
-    }
+fn case(
+    id: String,
+    stimulus: Stimulus,
+    files: Vec<Fixture>,
+    checks: Vec<Check>,
+    pass_when: PassRule,
+) -> Case {
+    let room = Room { base: Base::Project, files, ..Room::default() };
+    Case { stimulus, room, checks, pass_when, ..blank_case(id, String::new()) }
 }
 
 fn trigger_tests(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<(String, Expect)> {
@@ -250,7 +272,11 @@ fn trigger_tests(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<(S
         for node in tests.list(key, diagnostics).unwrap_or_default() {
             match text_of(node, key, diagnostics) {
                 Some(query) if query.trim().is_empty() => {
-                    diagnostics.error("empty-text", node.span, format!("a query in \"{key}\" must not be blank"));
+                    diagnostics.error(
+                        "empty-text",
+                        node.span,
+                        format!("a query in \"{key}\" must not be blank"),
+                    );
                 }
                 Some(query) => queries.push((query.to_owned(), expect)),
                 None => {}
@@ -263,32 +289,22 @@ fn trigger_tests(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<(S
 
 /// One case a query, run once as the format asks once.
 fn trigger_cases(queries: &[(String, Expect)], skill: &str) -> Vec<Case> {
-    let mut taken = HashSet::new();
-    let mut cases = Vec::new();
-    for (query, expect) in queries {
-        let node = Node { span: Span::default(), data: Data::Text(query.clone()) };
-        let id = super::native::derived_id("trigger", &node, &taken);
-        taken.insert(id.clone());
-        let check = Check {
-            id: "activation".to_owned(),
-            name: None,
-            need: Need::Required,
-            looks_at: LooksAt::WholeRun,
-            kind: CheckKind::Activation(Activation {
-                skills: vec![skill.to_owned()],
-                expect: *expect,
-                by: By::Observed,
-            }),
-        };
+    let mut ids = Ids::default();
+    let cases = queries.iter().map(|(query, expect)| {
+        let id = ids.derive(&format!("trigger-{}", slug(query, "query")));
+        let check = activation(vec![skill.to_owned()], *expect);
         let turns = Stimulus::Turns(vec![query.clone()]);
-        let mut case = case(id, turns, Vec::new(), vec![check], PassRule::EveryRequiredCheck);
-        case.repeat = Some(1);
-        cases.push(case);
-    }
-    cases
+        let case = case(id, turns, Vec::new(), vec![check], PassRule::EveryRequiredCheck);
+        Case { repeat: Some(1), ..case }
+    });
+    cases.collect()
 }
 
-fn policies(spec: &mut Object<'_>, runs: Option<u32>, diagnostics: &mut Diagnostics) -> (RunPolicy, JudgePolicy) {
+fn policies(
+    spec: &mut Object<'_>,
+    runs: Option<u32>,
+    diagnostics: &mut Diagnostics,
+) -> (RunPolicy, JudgePolicy) {
     let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
     let run = RunPolicy {
         // Saying `auto` is saying nothing.
@@ -305,7 +321,7 @@ fn policies(spec: &mut Object<'_>, runs: Option<u32>, diagnostics: &mut Diagnost
         None => None,
     };
     let judge = JudgePolicy {
-        model: nullable_text(spec, "grading_model", diagnostics).map(str::to_owned),
+        model: filled_text(spec, "grading_model", diagnostics).map(str::to_owned),
         provider: provider.filter(|provider| *provider != Provider::Auto),
         transport: word(spec, "transport", &Transport::NAMES, diagnostics)
             .and_then(Transport::parse)
@@ -328,7 +344,11 @@ fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Durat
     };
     let parsed = parse_duration(&seconds.to_string());
     if parsed.is_none() {
-        diagnostics.error("out-of-range", node.span, "\"timeout\" must be more than 0 seconds and at most a week");
+        diagnostics.error(
+            "out-of-range",
+            node.span,
+            "\"timeout\" must be more than 0 seconds and at most a week",
+        );
     }
     parsed
 }

@@ -4,6 +4,7 @@
 //! Never: lets a format's own shapes out.
 
 mod bmad;
+mod clauditor;
 mod loading;
 mod native;
 mod reading;
@@ -89,6 +90,7 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &skillet::Skillet,
     &skill_test::SkillTest,
     &bmad::Bmad,
+    &clauditor::Clauditor,
     &writing_skills::WritingSkills,
     &skill_creator::SkillCreator,
 ];

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use super::{CheckResult, Condition, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why};
+use super::{
+    CheckResult, Condition, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why,
+};
 
 /// All that is kept of a trial beside its files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -9,8 +9,8 @@ use crate::agents::Agent;
 use crate::gateway::{Scope, ScopeKind};
 use crate::judge::{Exhibit, Marks, statements};
 use crate::model::{
-    Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus, Trial,
-    TrialRecord, Verdict, Why, WorkspaceView,
+    Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus,
+    Trial, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::observe::RawRun;
 use crate::plan::{Planned, applicable};

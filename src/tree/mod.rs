@@ -107,7 +107,9 @@ impl Node {
                 None => number.as_f64().map_or(Data::Null, Data::Float),
             },
             Value::String(text) => Data::Text(text.clone()),
-            Value::Array(items) => Data::List(items.iter().map(|item| Node::from_value(item, span)).collect()),
+            Value::Array(items) => {
+                Data::List(items.iter().map(|item| Node::from_value(item, span)).collect())
+            }
             Value::Object(map) => Data::Map(
                 map.iter()
                     .map(|(key, value)| Entry {

@@ -1,10 +1,9 @@
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use super::Ids;
-use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Rule, Span};
-use crate::score::{FORMATS, Pattern, rule_kind};
+use super::super::rules::{self, Built};
+use super::EntryIds;
+use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Span};
+use crate::score::{Format, Pattern};
 use crate::tree::{Data, Node, Object, closest};
 
 /// An assertion type: the keys it must have, those it may have, and the native check it is.
@@ -17,20 +16,50 @@ struct Kind {
 }
 
 static KINDS: &[Kind] = &[
-    Kind { name: "contains", required: &["needle"], optional: &[], native: |given| json!(given.text("needle")) },
-    Kind { name: "not_contains", required: &["needle"], optional: &[], native: |given| json!(given.text("needle")) },
-    Kind { name: "regex", required: &["pattern"], optional: &[], native: |given| json!(given.text("pattern")) },
+    Kind {
+        name: "contains",
+        required: &["needle"],
+        optional: &[],
+        native: |given| json!(given.text("needle")),
+    },
+    Kind {
+        name: "not_contains",
+        required: &["needle"],
+        optional: &[],
+        native: |given| json!(given.text("needle")),
+    },
+    Kind {
+        name: "regex",
+        required: &["pattern"],
+        optional: &[],
+        native: |given| json!(given.text("pattern")),
+    },
     Kind {
         name: "min_count",
         required: &["pattern", "count"],
         optional: &[],
         native: |given| json!({"pattern": given.text("pattern"), "count": given.int("count")}),
     },
-    Kind { name: "min_length", required: &["length"], optional: &[], native: |given| json!(given.int("length")) },
-    Kind { name: "max_length", required: &["length"], optional: &[], native: |given| json!(given.int("length")) },
+    Kind {
+        name: "min_length",
+        required: &["length"],
+        optional: &[],
+        native: |given| json!(given.int("length")),
+    },
+    Kind {
+        name: "max_length",
+        required: &["length"],
+        optional: &[],
+        native: |given| json!(given.int("length")),
+    },
     Kind { name: "has_urls", required: &[], optional: &["count"], native: |given| json!(given.count()) },
     Kind { name: "has_entries", required: &[], optional: &["count"], native: |given| json!(given.count()) },
-    Kind { name: "urls_reachable", required: &[], optional: &["count"], native: |given| json!(given.count()) },
+    Kind {
+        name: "urls_reachable",
+        required: &[],
+        optional: &["count"],
+        native: |given| json!(given.count()),
+    },
     Kind {
         name: "has_format",
         required: &["format"],
@@ -65,7 +94,12 @@ impl Given<'_> {
     }
 }
 
-pub fn decode(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Vec<Check> {
+pub fn decode(
+    spec: &mut Object<'_>,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
     let Some(node) = spec.get("assertions") else { return Vec::new() };
     let Some(entries) = node.as_list() else {
         crate::tree::wrong_type(node, "assertions", "a list", diagnostics);
@@ -75,7 +109,12 @@ pub fn decode(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagnost
 }
 
 /// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
-fn assertion(node: &Node, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Check> {
+fn assertion(
+    node: &Node,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
     let mut entry = Object::new(node, "an assertion", diagnostics)?;
     let id = ids.take(&mut entry, "an assertion", diagnostics);
     let kind = kind(&mut entry, diagnostics)?;
@@ -95,13 +134,21 @@ fn assertion(node: &Node, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut D
         fine = false;
         let message = format!("unknown key \"{}\" for \"{}\"", unknown.key, kind.name);
         // The older spelling of every payload, whose meaning depended on the type.
-        let meant = if unknown.key == "value" { known.first().copied() } else { closest(&unknown.key, &known) };
+        let meant =
+            if unknown.key == "value" { known.first().copied() } else { closest(&unknown.key, &known) };
         match meant {
-            Some(meant) => diagnostics.error_help("unknown-key", unknown.key_span, message, format!("did you mean \"{meant}\"?")),
+            Some(meant) => diagnostics.error_help(
+                "unknown-key",
+                unknown.key_span,
+                message,
+                format!("did you mean \"{meant}\"?"),
+            ),
             None => diagnostics.error("unknown-key", unknown.key_span, message),
         }
     }
-    for key in kind.required.iter().filter(|key| !keys.iter().any(|(given, node)| given == *key && !node.is_null())) {
+    for key in
+        kind.required.iter().filter(|key| !keys.iter().any(|(given, node)| given == *key && !node.is_null()))
+    {
         fine = false;
         let start = Span::new(node.span.start, node.span.start + 1);
         diagnostics.error("missing-key", start, format!("\"{}\" needs \"{key}\"", kind.name));
@@ -113,7 +160,9 @@ fn assertion(node: &Node, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut D
         return None;
     }
     let given = Given { keys };
-    let rule = rule(kind, &given, node.span, diagnostics)?;
+    let Built::Rule(rule, _) = rules::build(kind.name, &(kind.native)(&given), node.span, diagnostics) else {
+        return None;
+    };
     Some(Check {
         id: id?.to_owned(),
         name: name.map(str::to_owned),
@@ -132,8 +181,10 @@ fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'stati
     let found = KINDS.iter().find(|kind| kind.name == word);
     if found.is_none() {
         let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
-        let help = closest(word, &names)
-            .map_or_else(|| format!("the types are {}", names.join(", ")), |known| format!("did you mean \"{known}\"?"));
+        let help = closest(word, &names).map_or_else(
+            || format!("the types are {}", names.join(", ")),
+            |known| format!("did you mean \"{known}\"?"),
+        );
         let shown = node.as_text().map_or_else(|| node.what().to_owned(), |word| format!("\"{word}\""));
         diagnostics.error_help("unknown-type", node.span, format!("no assertion has the type {shown}"), help);
     }
@@ -143,17 +194,16 @@ fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'stati
 fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostics) -> bool {
     let wants_int = key == "count" || key == "length";
     match &value.data {
-        Data::Int(number) if wants_int => {
-            if *number < 0 {
-                diagnostics.error("out-of-range", value.span, format!("\"{key}\" must not be negative"));
-            }
-            *number >= 0
-        }
+        Data::Int(_) if wants_int => true,
         Data::Text(text) if !wants_int => match key {
             "pattern" => match Pattern::new(text) {
                 Ok(_) => true,
                 Err(problem) => {
-                    diagnostics.error("invalid-pattern", value.span, format!("the pattern does not compile: {problem}"));
+                    diagnostics.error(
+                        "invalid-pattern",
+                        value.span,
+                        format!("the pattern does not compile: {problem}"),
+                    );
                     false
                 }
             },
@@ -171,21 +221,13 @@ fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostic
 }
 
 fn known_format(name: &str, span: Span, diagnostics: &mut Diagnostics) -> bool {
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    if names.contains(&name) {
+    if Format::named(name).is_some() {
         return true;
     }
-    let help = closest(name, &names).map_or_else(
+    let help = Format::near_miss(name).map_or_else(
         || "for a pattern of your own use an assertion of type regex".to_owned(),
         |known| format!("did you mean \"{known}\"?"),
     );
     diagnostics.error_help("unknown-format", span, format!("there is no format \"{name}\""), help);
     false
-}
-
-/// The native check, read as a native file would say it.
-fn rule(kind: &Kind, given: &Given<'_>, span: Span, diagnostics: &mut Diagnostics) -> Option<Arc<dyn Rule>> {
-    let native = Node::from_value(&(kind.native)(given), span);
-    let rule = rule_kind(kind.name)?;
-    (rule.decode)(&native, diagnostics)
 }

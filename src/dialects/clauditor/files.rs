@@ -17,7 +17,12 @@ pub fn inputs(spec: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostic
         let Some(fixture) = input(entry, folder, diagnostics) else { continue };
         if seen.insert(fixture.to.as_str().to_owned(), entry.span).is_some() {
             let message = format!("another input is already staged as \"{}\"", fixture.to);
-            diagnostics.error_help("duplicate-input", entry.span, message, "inputs are laid flat into one folder: rename one of them");
+            diagnostics.error_help(
+                "duplicate-input",
+                entry.span,
+                message,
+                "inputs are laid flat into one folder: rename one of them",
+            );
             continue;
         }
         fixtures.push(fixture);
@@ -73,10 +78,19 @@ pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Dia
         let literal = !glob.contains(['*', '?', '[']);
         if literal && inputs.iter().any(|input| input.to.as_str() == name) {
             let message = format!("the output \"{glob}\" has the name of an input");
-            diagnostics.error_help("output-is-input", node.span, message, "let the skill write to another name");
+            diagnostics.error_help(
+                "output-is-input",
+                node.span,
+                message,
+                "let the skill write to another name",
+            );
         }
         if glob.is_empty() || Path::new(glob).is_absolute() || glob.split('/').any(|part| part == "..") {
-            diagnostics.error("escaping-path", node.span, format!("\"{glob}\" does not stay inside the agent's working folder"));
+            diagnostics.error(
+                "escaping-path",
+                node.span,
+                format!("\"{glob}\" does not stay inside the agent's working folder"),
+            );
             continue;
         }
         globs.push(glob.to_owned());

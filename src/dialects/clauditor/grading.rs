@@ -1,11 +1,16 @@
-use super::Ids;
+use super::EntryIds;
 use crate::model::{
     Check, CheckKind, Diagnostics, Field, Judged, LooksAt, Need, Ratio, Scale, Section, Tier,
 };
-use crate::score::{FORMATS, Pattern};
-use crate::tree::{Node, Object, closest, text_of};
+use crate::score::{Format, Pattern};
+use crate::tree::{Node, Object, text_of};
 
-pub fn sections(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Check> {
+pub fn sections(
+    spec: &mut Object<'_>,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
     let nodes = spec.list("sections", diagnostics)?;
     let sections: Vec<Section> = nodes.iter().filter_map(|node| section(node, ids, diagnostics)).collect();
     if sections.is_empty() {
@@ -20,7 +25,7 @@ pub fn sections(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagno
     })
 }
 
-fn section(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Section> {
+fn section(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Section> {
     let mut section = Object::new(node, "a section", diagnostics)?;
     let name = section.required_text("name", diagnostics).map(str::to_owned);
     let tiers = match section.get("tiers") {
@@ -33,7 +38,12 @@ fn section(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<
         },
         None if section.get("fields").is_some() => {
             let help = "wrap the fields in \"tiers\": [{\"label\": \"default\", \"fields\": […]}]";
-            diagnostics.error_help("missing-key", node.span, "a section has its fields inside \"tiers\"", help);
+            diagnostics.error_help(
+                "missing-key",
+                node.span,
+                "a section has its fields inside \"tiers\"",
+                help,
+            );
             return None;
         }
         None => {
@@ -46,7 +56,7 @@ fn section(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<
     Some(Section { name: name?, tiers })
 }
 
-fn tier(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Tier> {
+fn tier(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Tier> {
     let mut tier = Object::new(node, "a tier", diagnostics)?;
     let label = tier.required_text("label", diagnostics).map(str::to_owned);
     let description = tier.text("description", diagnostics).map(str::to_owned);
@@ -59,12 +69,16 @@ fn tier(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Tie
     Some(Tier { label: label?, description, min_entries: min_entries.unwrap_or(0), max_entries, fields })
 }
 
-fn field(node: &Node, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Option<Field> {
+fn field(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Field> {
     let mut field = Object::new(node, "a field", diagnostics)?;
     let id = ids.take(&mut field, "a field", diagnostics);
     let name = field.required_text("name", diagnostics).map(str::to_owned);
     let required = field.bool("required", diagnostics).unwrap_or(true);
     let format = field.given("format").and_then(|node| format(node, diagnostics));
+    if let Some(node) = field.get("pattern") {
+        let help = "write \"format\"; it takes a pattern too";
+        diagnostics.error_help("unknown-key", node.span, "a field has no \"pattern\"", help);
+    }
     field.note_rest("a field", diagnostics);
     Some(Field { id: id?.to_owned(), name: name?, required, format })
 }
@@ -76,24 +90,31 @@ fn format(node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
         diagnostics.error("empty-text", node.span, "\"format\" must not be empty");
         return None;
     }
-    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    if names.contains(&text) {
+    if Format::named(text).is_some() {
         return Some(text.to_owned());
     }
     if let Err(problem) = Pattern::new(text) {
-        let message = format!("\"{text}\" is neither a registered format nor a pattern that compiles: {problem}");
+        let message =
+            format!("\"{text}\" is neither a registered format nor a pattern that compiles: {problem}");
         diagnostics.error("invalid-pattern", node.span, message);
         return None;
     }
     let word = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
-    if word && let Some(known) = closest(text, &names) {
-        let message = format!("\"{text}\" is no registered format and is read as a pattern (did you mean \"{known}\"?)");
+    if word && let Some(known) = Format::near_miss(text) {
+        let message = format!(
+            "\"{text}\" is no registered format and is read as a pattern (did you mean \"{known}\"?)"
+        );
         diagnostics.notice("unregistered-format", node.span, message);
     }
     Some(text.to_owned())
 }
 
-pub fn criteria(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagnostics: &mut Diagnostics) -> Vec<Check> {
+pub fn criteria(
+    spec: &mut Object<'_>,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
     let Some(node) = spec.get("grading_criteria") else { return Vec::new() };
     let Some(nodes) = node.as_list() else {
         crate::tree::wrong_type(node, "grading_criteria", "a list", diagnostics);
@@ -112,7 +133,11 @@ pub fn criteria(spec: &mut Object<'_>, looks_at: &LooksAt, ids: &mut Ids, diagno
             // One criterion may fail as long as the share and the mean hold.
             need: Need::Advisory,
             looks_at: looks_at.clone(),
-            kind: CheckKind::Judged(Judged { statement: statement.to_owned(), context: None, scale: Scale::Unit }),
+            kind: CheckKind::Judged(Judged {
+                statement: statement.to_owned(),
+                context: None,
+                scale: Scale::Unit,
+            }),
         });
     }
     checks
@@ -125,7 +150,8 @@ pub struct Thresholds {
 
 pub fn thresholds(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Thresholds {
     let mut thresholds = Thresholds { pass_rate: share(0.7), mean_score: share(0.5) };
-    let Some(mut given) = spec.given("grade_thresholds").and_then(|node| Object::new(node, "grade_thresholds", diagnostics))
+    let Some(mut given) =
+        spec.given("grade_thresholds").and_then(|node| Object::new(node, "grade_thresholds", diagnostics))
     else {
         return thresholds;
     };
@@ -161,4 +187,3 @@ pub fn whole() -> Ratio {
 fn share(value: f64) -> Ratio {
     Ratio::new(value).expect("the documented defaults are shares")
 }
-

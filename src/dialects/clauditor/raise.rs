@@ -7,7 +7,8 @@ use serde_json::{Map, Value, json};
 use super::super::native::relative;
 use super::super::{Raised, RaisedFile};
 use crate::model::{
-    Access, Case, CheckKind, Expect, GateName, LooksAt, PassRule, Provider, Scale, Section, Stimulus, Suite, Transport,
+    Access, Case, CheckKind, Expect, GateName, LooksAt, PassRule, Provider, Scale, Section, Stimulus, Suite,
+    Transport,
 };
 use crate::tree::Syntax;
 
@@ -37,13 +38,17 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         invocation(case, folder, &mut spec, &mut losses);
     }
     if !triggers.0.is_empty() || !triggers.1.is_empty() {
-        spec.insert("trigger_tests".to_owned(), json!({"should_trigger": triggers.0, "should_not_trigger": triggers.1}));
+        spec.insert(
+            "trigger_tests".to_owned(),
+            json!({"should_trigger": triggers.0, "should_not_trigger": triggers.1}),
+        );
     }
     policies(suite, &mut spec);
     for (key, value) in &suite.meta {
         spec.entry(key.clone()).or_insert_with(|| value.clone());
     }
-    let file = RaisedFile { name: format!("{name}.eval.json"), syntax: Syntax::Json, document: Value::Object(spec) };
+    let file =
+        RaisedFile { name: format!("{name}.eval.json"), syntax: Syntax::Json, document: Value::Object(spec) };
     Raised { files: vec![file], losses }
 }
 
@@ -202,5 +207,9 @@ fn policies(suite: &Suite, spec: &mut Map<String, Value>) {
     };
     put("harness", harness.map(|harness| json!(harness)));
     let stability = suite.gates.iter().find(|gate| gate.name == GateName::Stability);
-    put("variance", stability.map(|gate| json!({"n_runs": run.repeat.unwrap_or(5), "min_stability": gate.threshold.get()})));
+    put(
+        "variance",
+        stability
+            .map(|gate| json!({"n_runs": run.repeat.unwrap_or(5), "min_stability": gate.threshold.get()})),
+    );
 }

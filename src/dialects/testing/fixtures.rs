@@ -20,7 +20,7 @@ fn read(project: &str, file: &str) -> (Option<&'static str>, Value) {
     let root = path.parent().expect("a folder").to_owned();
     let loaded = load(&path, &Place { root: root.clone(), project, plugins: None }, None);
     let mut diagnostics = crate::model::Diagnostics::default();
-    let source = Source::parse(&path, loaded.text.clone(), Syntax::of(&path), &mut diagnostics);
+    let source = Source::parse(&path, loaded.text.clone(), Syntax::of(&path, &loaded.text), &mut diagnostics);
     let source = source.expect("a tree");
     let codes = said(&loaded.lowered.diagnostics, &source, Severity::Notice);
     let messages = loaded.lowered.diagnostics.iter().map(|diagnostic| diagnostic.message.as_str());

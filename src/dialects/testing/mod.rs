@@ -14,7 +14,7 @@ use crate::tree::{Source, Syntax};
 
 pub fn parse(path: PathBuf, text: &str) -> Source {
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(&path, text.to_owned(), Syntax::of(&path), &mut diagnostics);
+    let source = Source::parse(&path, text.to_owned(), Syntax::of(&path, text), &mut diagnostics);
     assert!(!diagnostics.has_errors(), "{text}\n{diagnostics:?}");
     source.expect("a tree")
 }

@@ -152,6 +152,7 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
             // 1 by meaning.
             GateName::AllCasesPass => Ratio::new(1.0).expect("a share"),
             GateName::PassRate
+            | GateName::CriteriaPassRate
             | GateName::MeanScore
             | GateName::Stability
             | GateName::Precision
