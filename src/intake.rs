@@ -54,6 +54,8 @@ pub enum IntakeError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Skill(#[from] crate::skill::SkillError),
+    #[error("suite {suite} is about several skills, and {skill} is none of them")]
+    NotOfSuite { skill: String, suite: String },
     #[error("there is no agent \"{name}\"; there are {known}")]
     UnknownAgent { name: String, known: String },
     #[error("{0}")]

@@ -91,6 +91,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Settings(_)
             | IntakeError::Skill(_)
             | IntakeError::UnknownAgent { .. }
+            | IntakeError::NotOfSuite { .. }
             | IntakeError::Script { .. }
             | IntakeError::Missing(_),
         ) => 2,

@@ -77,6 +77,7 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
         let mut workspace = stage::stage(&Order {
             case,
             skills: &planned.suite.skills,
+            rivals: &planned.suite.rivals,
             arm: trial.condition.arm,
             skills_dir: skills_dir.as_ref().ok_or("no agent")?,
             project: &planned.project,
