@@ -15,6 +15,7 @@ pub mod model;
 pub mod observe;
 pub mod pipeline;
 pub mod plan;
+pub mod quality;
 pub mod report;
 pub mod run;
 pub mod score;
