@@ -7,6 +7,7 @@ pub mod cli;
 pub mod dialects;
 pub mod discover;
 pub mod event;
+pub mod first_evals;
 pub mod gateway;
 pub mod intake;
 pub mod judge;

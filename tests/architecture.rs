@@ -13,6 +13,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
     ("agents", &["model", "skill", "builtin"]),

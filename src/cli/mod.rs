@@ -6,6 +6,8 @@ mod builtin_agent;
 mod check;
 mod convert;
 mod evals;
+mod formats;
+mod init;
 mod list;
 mod run;
 
@@ -39,6 +41,10 @@ enum Command {
     List(list::Args),
     /// Write an eval file in another format
     Convert(convert::Args),
+    /// Write the first evals of a skill, for its author to go on from
+    Init(init::Args),
+    /// List the formats that has_format checks and field formats know by name
+    Formats(formats::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -59,6 +65,8 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
         Command::Convert(args) => convert::main(args),
+        Command::Init(args) => init::main(args),
+        Command::Formats(args) => formats::main(args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)

@@ -107,15 +107,7 @@ fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
 fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
     let span = file.given("timestamp").map(|node| node.span);
     let Some(text) = file.required_text("timestamp", diagnostics) else { return };
-    // YAML lets a space stand before the offset, which is otherwise ISO 8601.
-    let joined = match text.trim().rsplit_once(' ') {
-        Some((before, offset)) if offset.starts_with(['+', '-', 'Z', 'z']) => format!("{before}{offset}"),
-        Some(_) | None => text.trim().to_owned(),
-    };
-    let known = joined.parse::<jiff::Timestamp>().is_ok()
-        || joined.parse::<jiff::civil::DateTime>().is_ok()
-        || joined.parse::<jiff::civil::Date>().is_ok();
-    if !known {
+    if !is_timestamp(text) {
         diagnostics.error_help(
             "invalid-timestamp",
             span,
@@ -123,6 +115,17 @@ fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
             "write it like 2025-01-15T10:30:00Z",
         );
     }
+}
+
+fn is_timestamp(text: &str) -> bool {
+    // YAML lets a space stand before the offset, which is otherwise ISO 8601.
+    let joined = match text.trim().rsplit_once(' ') {
+        Some((before, offset)) if offset.starts_with(['+', '-', 'Z', 'z']) => format!("{before}{offset}"),
+        Some(_) | None => text.trim().to_owned(),
+    };
+    joined.parse::<jiff::Timestamp>().is_ok()
+        || joined.parse::<jiff::civil::DateTime>().is_ok()
+        || joined.parse::<jiff::civil::Date>().is_ok()
 }
 
 fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimulus> {

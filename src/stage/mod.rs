@@ -15,6 +15,7 @@ pub use project::Hidden;
 pub use view::FolderView;
 
 use crate::model::{Access, Arm, Base, Case, Digest, FileChange, RelPath, SkillName, SkillRef};
+use crate::skill::Skill;
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
@@ -121,6 +122,11 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
         staged.push(layers::skill(path, name, folder, order.skills_dir)?);
     }
     Ok(staged)
+}
+
+/// Copies a skill's folder without its evals.
+pub fn copy_skill(skill: &Skill, to: &Path) -> Result<(), StageError> {
+    layers::copy_tree(skill.folder(), to, &project::is_eval_file)
 }
 
 impl Workspace {

@@ -27,8 +27,7 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
     let mut meta = case.meta.clone();
     // Required by the format. A case from elsewhere has no date of its own, so it gets the epoch,
     // which nobody takes for a real one and which does not change from run to run.
-    let own = suite.origin.dialect == super::NAME;
-    let timestamp = meta.remove("timestamp").filter(|_| own);
+    let timestamp = meta.remove("timestamp").filter(|value| value.as_str().is_some_and(super::is_timestamp));
     map.insert("timestamp".to_owned(), timestamp.unwrap_or_else(|| json!("1970-01-01T00:00:00Z")));
     let name = case.group.as_ref().unwrap_or(&suite.name);
     map.insert("name".to_owned(), json!(if name.trim().is_empty() { "evals" } else { name }));
@@ -69,7 +68,7 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
             map.insert(key.to_owned(), json!(script));
         }
     }
-    if let Some(actual) = meta.remove("actual").filter(|_| own) {
+    if let Some(actual) = meta.remove("actual").filter(Value::is_string) {
         map.insert("actual".to_owned(), actual);
     }
     for key in writing::keep_meta(&mut map, &meta) {
