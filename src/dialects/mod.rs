@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use loading::{Loaded, load, merge_folders};
+pub use loading::{Loaded, Placed, load, merge_folders};
 pub use native::encode as to_native;
 
 use crate::model::{Diagnostics, Suite};
