@@ -10,6 +10,7 @@ pub mod event;
 pub mod gateway;
 pub mod intake;
 pub mod judge;
+pub mod lint;
 pub mod llm;
 pub mod model;
 pub mod observe;

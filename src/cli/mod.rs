@@ -3,6 +3,7 @@
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
 mod builtin_agent;
+mod lint;
 mod run;
 
 use std::collections::BTreeMap;
@@ -25,6 +26,8 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
     Run(run::Args),
+    /// Read skills as a critic would: the specification, links, scripts, conventions
+    Lint(lint::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -33,7 +36,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
   1    a gate failed
-  2    bad usage, or an eval file that cannot be understood
+  2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   130  interrupted";
 
@@ -42,6 +45,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Run(args) => run::main(args),
+        Command::Lint(args) => lint::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)

@@ -11,7 +11,7 @@ mod yaml;
 use serde_json::Value;
 
 pub use object::{Object, closest, int_of, text_of, wrong_type};
-pub use read::{Source, Syntax};
+pub use read::{Source, Syntax, read_bounded};
 
 use crate::model::Span;
 
