@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CaseSummary, CheckSummary, Condition, Ended, FiredCount, Gate, GateName, GateResult, Summary, Tokens,
-    Totals, TrialRecord, Verdict, Why,
+    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Summary,
+    Tokens, Totals, TrialRecord, Verdict, Why,
 };
 
 /// Folds records into counts. Its size depends on the number of cases, not of trials.
@@ -46,6 +46,31 @@ struct CaseTally {
     endings: BTreeMap<Ended, u64>,
     fired: FiredCount,
     checks: Vec<CheckTally>,
+    confusion: Confusion,
+}
+
+/// Observed activation against what was wanted, a run at a time. Only runs that can tell count.
+#[derive(Debug, Clone, Copy, Default)]
+struct Confusion {
+    tp: u64,
+    fp: u64,
+    tn: u64,
+    fn_: u64,
+}
+
+impl Confusion {
+    fn add(&mut self, record: &TrialRecord) {
+        if !record.ended.can_be_marked() {
+            return;
+        }
+        match (record.expect, record.fired) {
+            (Some(Expect::Must), Some(true)) => self.tp += 1,
+            (Some(Expect::Must), Some(false)) => self.fn_ += 1,
+            (Some(Expect::MustNot), Some(true)) => self.fp += 1,
+            (Some(Expect::MustNot), Some(false)) => self.tn += 1,
+            (Some(Expect::Either) | None, _) | (_, None) => {}
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -56,6 +81,10 @@ struct CheckTally {
     not_scored: u64,
     scores: u64,
     score_sum: f64,
+    judged: bool,
+    /// Scores on a scale from 0 to 1, and how many.
+    shares: u64,
+    share_sum: f64,
 }
 
 impl Tally {
@@ -90,6 +119,7 @@ impl Tally {
         }
         *case.endings.entry(record.ended).or_default() += 1;
         *self.endings.entry(record.ended).or_default() += 1;
+        case.confusion.add(record);
         match record.fired {
             Some(true) => case.fired.yes += 1,
             Some(false) => case.fired.no += 1,
@@ -99,8 +129,11 @@ impl Tally {
             let at = match case.checks.iter().position(|check| check.id == result.check) {
                 Some(at) => at,
                 None => {
-                    let id = result.check.clone();
+                    let (id, judged) = (result.check.clone(), result.scale.is_some());
                     case.checks.push(CheckTally {
+                        judged,
+                        shares: 0,
+                        share_sum: 0.0,
                         id,
                         passed: 0,
                         failed: 0,
@@ -116,6 +149,10 @@ impl Tally {
                 Verdict::Pass => check.passed += 1,
                 Verdict::Fail => check.failed += 1,
                 Verdict::NotScored(_) => check.not_scored += 1,
+            }
+            if let Some(share) = result.share() {
+                check.shares += 1;
+                check.share_sum += share;
             }
             if let Some(score) = result.score {
                 check.scores += 1;
@@ -173,12 +210,36 @@ impl Tally {
                 let passed = cases().map(|case| case.passed).sum();
                 share(passed, passed + cases().map(|case| case.failed).sum::<u64>())
             }
-            GateName::MeanScore
-            | GateName::Stability
-            | GateName::Precision
-            | GateName::Recall
-            | GateName::F1
-            | GateName::Accuracy => None,
+            GateName::CriteriaPassRate => {
+                let judged = || cases().flat_map(|case| &case.checks).filter(|check| check.judged);
+                let passed = judged().map(|check| check.passed).sum();
+                share(passed, passed + judged().map(|check| check.failed).sum::<u64>())
+            }
+            GateName::MeanScore => {
+                let judged = || cases().flat_map(|case| &case.checks).filter(|check| check.judged);
+                let count: u64 = judged().map(|check| check.shares).sum();
+                (count > 0).then(|| judged().map(|check| check.share_sum).sum::<f64>() / count as f64)
+            }
+            GateName::Stability => {
+                let shares = cases().filter_map(|case| share(case.passed, case.passed + case.failed));
+                shares.min_by(f64::total_cmp)
+            }
+            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => {
+                let mut all = Confusion::default();
+                for case in cases() {
+                    all.tp += case.confusion.tp;
+                    all.fp += case.confusion.fp;
+                    all.tn += case.confusion.tn;
+                    all.fn_ += case.confusion.fn_;
+                }
+                let Confusion { tp, fp, tn, fn_ } = all;
+                match gate.name {
+                    GateName::Precision => share(tp, tp + fp),
+                    GateName::Recall => share(tp, tp + fn_),
+                    GateName::F1 => share(2 * tp, 2 * tp + fp + fn_),
+                    _ => share(tp + tn, tp + fp + tn + fn_),
+                }
+            }
         };
         let threshold = gate.threshold.get();
         GateResult {
@@ -289,6 +350,7 @@ mod tests {
             ended_because: None,
             verdict,
             checks: Vec::new(),
+            expect: None,
             fired: None,
             usage: Usage::default(),
             cost_usd: Some(0.5),

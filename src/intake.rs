@@ -8,13 +8,14 @@ use std::sync::Arc;
 
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place};
-use crate::discover::{self, DiscoverError};
+use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{Gateway, ScopeKind, Script};
 use crate::judge::Judge;
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
 use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
 use crate::pipeline::SuiteMeans;
 use crate::plan::Planned;
+use crate::quality;
 use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
 
@@ -22,6 +23,8 @@ use crate::skill::Skill;
 #[derive(Debug, Clone, Default)]
 pub struct Ask {
     pub paths: Vec<PathBuf>,
+    /// Where the evals of a skill are, if not where they usually are.
+    pub evals: Option<PathBuf>,
     pub dialect: Option<&'static str>,
     /// The skill under test, whatever the files say.
     pub skill: Option<PathBuf>,
@@ -51,6 +54,8 @@ pub enum IntakeError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Skill(#[from] crate::skill::SkillError),
+    #[error("suite {suite} is about several skills, and {skill} is none of them")]
+    NotOfSuite { skill: String, suite: String },
     #[error("there is no agent \"{name}\"; there are {known}")]
     UnknownAgent { name: String, known: String },
     #[error("{0}")]
@@ -64,18 +69,30 @@ pub enum IntakeError {
 }
 
 /// Finds and reads eval files.
-pub fn read(ask: &Ask) -> Result<Reading, IntakeError> {
+pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
     let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
-    let mut files = Vec::new();
+    let search = Search {
+        paths: ask.paths.clone(),
+        evals: ask.evals.clone(),
+        home: env.get("HOME").map(PathBuf::from),
+    };
+    let found = discover::discover(&search, &project_root)?;
+    let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let mut projects: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    let places: Vec<(PathBuf, Place)> = found
+        .into_iter()
+        .map(|found| {
+            let folder = found.file.parent().unwrap_or(&found.file).to_owned();
+            let project = projects.entry(folder).or_insert_with(|| project_root(&found.file)).clone();
+            (found.file, Place { root: found.root, project, plugins: plugins.clone() })
+        })
+        .collect();
+    let files = load_all(&places, forced);
     let mut suites = Vec::new();
-    for found in discover::discover(&ask.paths)? {
-        let project = project_root(&found.file);
-        let place = Place { root: found.root, project: project.clone(), plugins: None };
-        let loaded = dialects::load(&found.file, &place, forced);
-        if let Some(suite) = &loaded.lowered.suite {
-            suites.push((suite.clone(), place.root, project));
+    for (file, (_, place)) in files.iter().zip(&places) {
+        if let Some(suite) = &file.lowered.suite {
+            suites.push((suite.clone(), place.root.clone(), place.project.clone()));
         }
-        files.push(loaded);
     }
     let projects: BTreeMap<PathBuf, PathBuf> =
         suites.iter().map(|(_, root, project)| (root.clone(), project.clone())).collect();
@@ -96,6 +113,34 @@ pub fn read(ask: &Ask) -> Result<Reading, IntakeError> {
         }
     }
     Ok(Reading { files, suites })
+}
+
+/// Reads the files on as many threads as there are cores, and gives them in their order.
+fn load_all(places: &[(PathBuf, Place)], forced: Option<&'static dyn Dialect>) -> Vec<Loaded> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let share = places.len().div_ceil(threads).max(1);
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = places
+            .chunks(share)
+            .map(|chunk| {
+                scope.spawn(move || {
+                    chunk.iter().map(|(file, place)| load_one(file, place, forced)).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        readers
+            .into_iter()
+            .flat_map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    })
+}
+
+fn load_one(file: &Path, place: &Place, forced: Option<&'static dyn Dialect>) -> Loaded {
+    let mut loaded = dialects::load(file, place, forced);
+    if let Some(suite) = &loaded.lowered.suite {
+        quality::review(suite, &loaded.text, &mut loaded.lowered.diagnostics);
+    }
+    loaded
 }
 
 /// What a suite names and the disk does not have. Told before anything is spent.
@@ -150,6 +195,17 @@ pub fn settle(
         planned.push(Planned { suite, settings, agents: names, project, script });
     }
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// The same for looking at: nothing has to be installed or to exist.
+pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    let mut planned = Vec::new();
+    for (suite, project) in reading.suites {
+        let settings = Settings::resolve(layers, &suite)?;
+        let agents = settings.agents.value.clone();
+        planned.push(Planned { suite, settings, agents, project, script: None });
+    }
+    Ok(planned)
 }
 
 /// `auto` is the first agent that is installed, in the order of the registry.

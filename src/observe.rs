@@ -4,7 +4,7 @@
 //! Never: decides pass or fail.
 
 use crate::agents::{Said, Transcript};
-use crate::model::{Ended, FileChange, Observation, Step, Usage};
+use crate::model::{Ended, FileChange, Observation, Step};
 
 /// One trial's processes, one for each turn that was reached.
 #[derive(Debug, Clone, Default)]
@@ -40,20 +40,11 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         None => (Ended::NotLaunched, None),
     };
     let mut seen = Observation {
-        ended,
         ended_because,
-        steps: Vec::new(),
-        output: String::new(),
-        skills_listed: None,
-        activated: Vec::new(),
         files,
-        usage: Usage::default(),
-        cost_usd: None,
-        api_calls: None,
         turns: raw.turns.len(),
-        model: None,
-        agent_version: None,
         seconds: raw.seconds,
+        ..Observation::ended(ended)
     };
     for turn in raw.turns {
         let transcript = turn.transcript;

@@ -204,6 +204,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         ended_because: Some(why.to_owned()),
         verdict: Verdict::NotScored(Why::Ended(ended)),
         checks: Vec::new(),
+        expect: room::expectation(case),
         fired: None,
         usage: Usage::default(),
         cost_usd: Some(0.0),

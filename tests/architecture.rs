@@ -14,6 +14,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("first_evals", &["skill", "tree"]),
+    ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
     ("agents", &["model", "skill", "builtin"]),
     ("settings", &["model", "tree", "agents"]),

@@ -1,9 +1,8 @@
-use std::io::Write;
 use std::path::PathBuf;
 
 use anyhow::anyhow;
 
-use super::complain;
+use super::{complain, print};
 use crate::lint::{Linted, RULES, Tally, document, find, lint, rule};
 use crate::report::render_diagnostics;
 use crate::tree::closest;
@@ -38,33 +37,28 @@ pub struct Args {
 }
 
 pub fn main(args: &Args) -> u8 {
-    match run(args) {
-        Ok(code) => code,
-        Err(error) => {
-            complain(&error);
-            2
-        }
-    }
+    run(args).unwrap_or_else(|error| complain(&error))
 }
 
 fn run(args: &Args) -> anyhow::Result<u8> {
     if let Some(code) = &args.explain {
         let rule = rule(code).ok_or_else(|| unknown(code))?;
-        show(&rule.explain())?;
+        print(&rule.explain())?;
         return Ok(0);
     }
     if args.rules {
-        show(&listed())?;
+        print(&listed())?;
         return Ok(0);
     }
     let linted: Vec<Linted> = find(&args.paths)?.iter().map(|file| lint(file)).collect();
     if args.json {
-        show(&format!("{}\n", document(&linted, args.strict)?))?;
+        print(&format!("{}\n", document(&linted, args.strict)?))?;
     } else {
+        let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
         for skill in &linted {
-            show(&render_diagnostics(&skill.diagnostics, &skill.file, &skill.text, true))?;
+            print(&render_diagnostics(&skill.diagnostics, &skill.file, &skill.text, colour))?;
         }
-        show(&format!("{}\n", Tally::of(&linted)))?;
+        print(&format!("{}\n", Tally::of(&linted)))?;
     }
     Ok(if linted.iter().all(|skill| skill.ok(args.strict)) { 0 } else { 2 })
 }
@@ -82,13 +76,4 @@ fn listed() -> String {
         .iter()
         .map(|rule| format!("{:<widest$}  {:<7}  {}\n", rule.code, rule.severity_word(), rule.summary))
         .collect()
-}
-
-/// Colours stay where they are wanted. A reader who went away has seen enough.
-fn show(text: &str) -> std::io::Result<()> {
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
-    }
 }

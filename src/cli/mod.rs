@@ -3,13 +3,23 @@
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
 mod builtin_agent;
+mod check;
+mod convert;
+mod evals;
+mod formats;
+mod init;
 mod lint;
+mod list;
 mod run;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+
+use crate::intake::IntakeError;
+use crate::report::{render_diagnostics, safe};
+use crate::store::StoreError;
 
 /// The practical exam for AI-agent skills.
 ///
@@ -26,6 +36,16 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
     Run(run::Args),
+    /// Check eval files and the skills they name, without running anything
+    Check(check::Args),
+    /// Show what would run: suites, cases and trials
+    List(list::Args),
+    /// Write an eval file in another format
+    Convert(convert::Args),
+    /// Write the first evals of a skill, for its author to go on from
+    Init(init::Args),
+    /// List the formats that has_format checks and field formats know by name
+    Formats(formats::Args),
     /// Read skills as a critic would: the specification, links, scripts, conventions
     Lint(lint::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
@@ -45,6 +65,11 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Run(args) => run::main(args),
+        Command::Check(args) => check::main(args),
+        Command::List(args) => list::main(args),
+        Command::Convert(args) => convert::main(args),
+        Command::Init(args) => init::main(args),
+        Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
@@ -64,9 +89,37 @@ fn colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// An error for people: what happened, and below it why.
-fn complain(error: &anyhow::Error) {
-    eprintln!("error: {}", crate::report::safe(&format!("{error:#}")));
+/// An error for people: what happened, and why. Gives the exit code: bad usage and bad files are
+/// 2, a machine that cannot do it is 3.
+fn complain(error: &anyhow::Error) -> u8 {
+    if let Some(IntakeError::Script { path, text, diagnostics }) = error.downcast_ref() {
+        eprint!("{}", render_diagnostics(diagnostics, path, text, colour()));
+    }
+    eprintln!("error: {}", safe(&format!("{error:#}")));
+    match error.downcast_ref::<IntakeError>() {
+        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_)) => 3,
+        Some(
+            IntakeError::Discover(_)
+            | IntakeError::Settings(_)
+            | IntakeError::Skill(_)
+            | IntakeError::UnknownAgent { .. }
+            | IntakeError::NotOfSuite { .. }
+            | IntakeError::Script { .. }
+            | IntakeError::Missing(_),
+        ) => 2,
+        None if error.downcast_ref::<StoreError>().is_some() => 3,
+        None => 2,
+    }
+}
+
+/// Writes to standard output. A reader who went away has seen enough.
+fn print(text: &str) -> anyhow::Result<()> {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        Ok(()) | Err(_) => Ok(()),
+    }
 }
 
 /// The async runtime, as large as the machine.

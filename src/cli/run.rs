@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::evals::{Choices, Evals};
 use super::{colour, complain, environment, runtime};
 use crate::dialects;
 use crate::event::Sinks;
@@ -12,7 +12,7 @@ use crate::model::{Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers, project_root};
+use crate::settings::{JOBS, Layers};
 use crate::stage::Hidden;
 use crate::store::{RunDir, RunInfo, Scrubber};
 
@@ -24,42 +24,16 @@ Examples:
   practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
   practicum run . --repeat 5 -j 4           five runs of each case, four at a time")]
 pub struct Args {
-    /// Skill folders, SKILL.md files, eval folders or eval files
-    #[arg(default_value = ".")]
-    paths: Vec<PathBuf>,
-    /// The agent to examine with: claude, builtin, one of practicum.toml, or auto (repeatable)
-    #[arg(long, alias = "harness", value_name = "NAME")]
-    agent: Vec<String>,
-    /// The agent's model
-    #[arg(long)]
-    model: Option<String>,
-    /// How often each case is run
-    #[arg(long, value_name = "N")]
-    repeat: Option<String>,
-    /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
-    #[arg(long, value_name = "DURATION")]
-    timeout: Option<String>,
-    /// With the skill, without it, or both (repeatable)
-    #[arg(long, value_name = "with|without")]
-    arm: Vec<String>,
+    #[command(flatten)]
+    evals: Evals,
+    #[command(flatten)]
+    choices: Choices,
     /// Only cases whose id matches (* and ? are wildcards; repeatable)
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
-    /// The skill under test, whatever the files say
-    #[arg(long, value_name = "PATH")]
-    skill: Option<PathBuf>,
-    /// Read the files as this format instead of guessing
-    #[arg(long, value_parser = dialects::names())]
-    dialect: Option<String>,
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
-    /// The judge's model
-    #[arg(long, value_name = "MODEL")]
-    judge_model: Option<String>,
-    /// Whose model judges: anthropic, openai or auto
-    #[arg(long, value_name = "PROVIDER")]
-    grading_provider: Option<String>,
     /// Leave judged checks unscored
     #[arg(long)]
     no_judge: bool,
@@ -84,45 +58,17 @@ pub struct Args {
 }
 
 pub fn main(args: Args) -> u8 {
-    match run(args) {
-        Ok(code) => code,
-        Err(error) => {
-            let code = exit_code(&error);
-            complain(&error);
-            code
-        }
-    }
-}
-
-/// Bad usage and bad files are 2; a machine that cannot do it is 3.
-fn exit_code(error: &anyhow::Error) -> u8 {
-    match error.downcast_ref::<IntakeError>() {
-        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_)) => 3,
-        Some(
-            IntakeError::Discover(_)
-            | IntakeError::Settings(_)
-            | IntakeError::Skill(_)
-            | IntakeError::UnknownAgent { .. }
-            | IntakeError::Script { .. }
-            | IntakeError::Missing(_),
-        ) => 2,
-        None if error.downcast_ref::<crate::store::StoreError>().is_some() => 3,
-        None => 2,
-    }
+    run(args).unwrap_or_else(|error| complain(&error))
 }
 
 fn run(args: Args) -> anyhow::Result<u8> {
     let environment = environment();
-    let ask = Ask {
-        paths: args.paths.clone(),
-        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
-        skill: args.skill.clone(),
-        script: args.script.clone(),
-        no_judge: args.no_judge,
-    };
-    let project = project_root(&std::path::absolute(&args.paths[0])?);
-    let layers = Layers::read(flags(&args), environment.clone(), &project).map_err(IntakeError::from)?;
-    let reading = intake::read(&ask)?;
+    let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..args.evals.ask() };
+    let project = args.evals.project();
+    let mut flags = args.choices.flags();
+    flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
+    let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
+    let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
     if reading.has_errors() {
         bail!("some eval files cannot be understood; nothing was run");
@@ -192,22 +138,6 @@ fn run(args: Args) -> anyhow::Result<u8> {
     };
     show_results(&results, args.json)?;
     Ok(examined.summary.exit)
-}
-
-/// What was said on the command line, by the knobs' names.
-fn flags(args: &Args) -> BTreeMap<&'static str, String> {
-    let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
-    let said = [
-        ("agent", joined(&args.agent)),
-        ("model", args.model.clone()),
-        ("repeat", args.repeat.clone()),
-        ("timeout", args.timeout.clone()),
-        ("arm", joined(&args.arm)),
-        ("judge.model", args.judge_model.clone()),
-        ("judge.provider", args.grading_provider.clone()),
-        ("jobs", args.jobs.clone()),
-    ];
-    said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
 }
 
 /// Errors and warnings. Notices are for `check`, which is asked for them.

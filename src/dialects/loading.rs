@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::{DIALECTS, Dialect, Fit, Place};
-use crate::model::{Diagnostics, Lowered, Suite};
+use crate::model::{Case, Diagnostics, Lowered, Suite};
 use crate::tree::Source;
 
 /// A file after reading: what it says, and the text to show excerpts from.
@@ -41,9 +41,9 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
         .map(|dialect| (dialect.recognise(source), *dialect))
         .filter(|(fit, _)| *fit > Fit::No)
         .collect();
+    // The first of the best, so that the order of `DIALECTS` decides between equals.
     let best = fits.iter().map(|(fit, _)| *fit).max();
-    let mut best_fits = fits.iter().filter(|(fit, _)| Some(*fit) == best).map(|(_, dialect)| *dialect);
-    let Some(chosen) = best_fits.next() else {
+    let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
         diagnostics.error_help(
             "unknown-format",
             None,
@@ -52,7 +52,8 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
         );
         return None;
     };
-    let others: Vec<&str> = best_fits.map(|dialect| dialect.name()).collect();
+    let others: Vec<&str> =
+        fits.iter().map(|(_, dialect)| dialect.name()).filter(|name| *name != chosen.name()).collect();
     if !others.is_empty() {
         diagnostics.notice(
             "ambiguous-format",
@@ -67,6 +68,15 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
     Some(chosen)
 }
 
+/// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.
+fn untaken(id: String, taken: &[Case], path: &Path) -> String {
+    if taken.iter().any(|case| case.id == id) {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        return format!("{id}.{ending}");
+    }
+    id
+}
+
 /// Files whose folder is the suite become one suite for each folder they were found in.
 pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<(Suite, PathBuf)> {
     let mut suites: Vec<(Suite, PathBuf)> = Vec::new();
@@ -76,7 +86,12 @@ pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<(Suite, PathBuf)> {
             merges && known.origin.dialect == suite.origin.dialect && *known_root == root
         });
         match known {
-            Some((known, _)) => known.cases.extend(suite.cases),
+            Some((known, _)) => {
+                for case in suite.cases {
+                    let id = untaken(case.id, &known.cases, &suite.origin.path);
+                    known.cases.push(Case { id, ..case });
+                }
+            }
             None => {
                 if merges {
                     suite.origin.path.clone_from(&root);
@@ -86,4 +101,53 @@ pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<(Suite, PathBuf)> {
         }
     }
     suites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    #[test]
+    fn one_folder_is_one_suite_and_no_two_cases_share_an_id() {
+        let root = Path::new("/nowhere/evals");
+        let text = "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e";
+        let skillet = super::super::dialect("skillet").expect("a dialect");
+        let lowered = |path: &str| {
+            let source = testing::parse(root.join(path), text);
+            (testing::lower(skillet, &source, &testing::place(root)).0.expect("a suite"), root.to_owned())
+        };
+        let merged = merge_folders(vec![lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")]);
+        let [(suite, _)] = merged.as_slice() else { panic!("one suite") };
+        let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!((ids, suite.origin.path.as_path()), (vec!["a", "a.yml", "b/a"], root));
+    }
+
+    #[test]
+    fn a_file_that_fits_two_formats_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text, chosen, codes) in [
+            (
+                "a.json",
+                r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"]}]}"#,
+                "skill-creator",
+                true,
+            ),
+            ("b.json", r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#, "bmad", true),
+            (
+                "c.json",
+                r#"{"evals": [{"id": 1, "prompt": "p", "assertions": ["e"]}]}"#,
+                "skill-creator",
+                false,
+            ),
+            ("triggers.json", r#"[{"query": "q", "should_trigger": true}]"#, "bmad", false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("write");
+            let loaded = load(&path, &testing::place(folder.path()), None);
+            assert_eq!(loaded.dialect, Some(chosen), "{text}");
+            let told = loaded.lowered.diagnostics.iter().any(|said| said.code == "ambiguous-format");
+            assert_eq!(told, codes, "{text}");
+        }
+    }
 }

@@ -3,9 +3,20 @@
 //! In: a `Source`. Out: `Lowered`, a `Suite` and everything worth saying about the file.
 //! Never: lets a format's own shapes out.
 
+mod bmad;
+mod clauditor;
 mod loading;
 mod native;
+mod reading;
+mod rules;
+mod skill_creator;
+mod skill_test;
 mod skillet;
+#[cfg(test)]
+mod testing;
+mod told_apart;
+mod writing;
+mod writing_skills;
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +85,15 @@ pub struct RaisedFile {
     pub document: Value,
 }
 
-pub static DIALECTS: &[&dyn Dialect] = &[&native::Native, &skillet::Skillet];
+pub static DIALECTS: &[&dyn Dialect] = &[
+    &native::Native,
+    &skillet::Skillet,
+    &skill_test::SkillTest,
+    &bmad::Bmad,
+    &clauditor::Clauditor,
+    &writing_skills::WritingSkills,
+    &skill_creator::SkillCreator,
+];
 
 pub fn dialect(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.iter().copied().find(|dialect| dialect.name() == name)

@@ -1,27 +1,26 @@
 //! Skillet: one YAML file an eval, a folder of them a suite.
 
-use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
-use super::{Dialect, Fit, Place, Raised};
-use crate::model::{
-    Base, Case, Check, CheckKind, Diagnostics, Gate, GateName, JudgePolicy, Judged, LooksAt, Need, Origin,
-    PassRule, Ratio, Room, Rule, RunPolicy, Scale, SkillName, Stimulus, Suite,
-};
-use crate::score::{Contains, Needle, NotContains, Pattern, RegexRule};
+use serde_json::{Value, json};
+
+use super::reading::{self, Kept};
+use super::{Dialect, Fit, Place, Raised, rules};
+use crate::model::{Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite};
 use crate::tree::{Data, Node, Object, Source, closest, text_of};
 
 mod raise;
 
 pub struct Skillet;
 
+const NAME: &str = "skillet";
+
 /// How often an eval runs when nobody says.
 const SAMPLES: u32 = 3;
 
 impl Dialect for Skillet {
     fn name(&self) -> &'static str {
-        "skillet"
+        NAME
     }
 
     fn recognise(&self, source: &Source) -> Fit {
@@ -46,72 +45,44 @@ impl Dialect for Skillet {
         let mut file = Object::new(&source.root, "an eval", diagnostics)?;
         check_version(&mut file, diagnostics);
         check_timestamp(&mut file, diagnostics);
-        let group = file.required_text("name", diagnostics);
+        let group = file.required_text("name", diagnostics).map(str::to_owned);
         let stimulus = prompts(&mut file, diagnostics);
         let expected = file.required_text("expected", diagnostics);
         let setup = file.text("setup", diagnostics).map(str::to_owned);
         let teardown = file.text("teardown", diagnostics).map(str::to_owned);
         let assertions = file.list("assertions", diagnostics);
-        let checks = match assertions {
-            Some(assertions) => assertion_checks(assertions, diagnostics),
-            None => vec![judged(expected?)],
-        };
         // Both are kept for the author and used by nothing.
-        let mut meta = BTreeMap::new();
-        for key in ["timestamp", "actual"] {
-            if let Some(node) = file.given(key) {
-                meta.insert(key.to_owned(), node.to_value());
-            }
-        }
-        for entry in file.rest() {
-            meta.insert(entry.key.clone(), entry.value.to_value());
-        }
-        file.note_rest("this eval", diagnostics);
+        let said: Vec<(String, Value)> = ["timestamp", "actual"]
+            .into_iter()
+            .filter_map(|key| Some((key.to_owned(), file.given(key)?.to_value())))
+            .collect();
+        let mut meta = Kept::default().rest(&file, "an eval", diagnostics);
+        meta.extend(said);
+        let (checks, context) = match (assertions, expected) {
+            (Some(nodes), expected) => (assertion_checks(nodes, diagnostics), expected.map(str::to_owned)),
+            (None, Some(expected)) => (vec![reading::judged("expected".to_owned(), expected)], None),
+            (None, None) => return None,
+        };
         let case = Case {
-            id: case_id(source, place),
-            group: group.map(str::to_owned),
-            note: None,
+            group,
             stimulus: stimulus?,
-            room: Room {
-                base: Base::Empty,
-                overlays: Vec::new(),
-                skill: SkillName::Own,
-                files: Vec::new(),
-                setup,
-                teardown,
-            },
-            context: assertions.and(expected).map(str::to_owned),
+            room: Room { setup, teardown, ..Room::default() },
             checks,
-            timeout: None,
-            repeat: None,
-            pass_when: PassRule::EveryRequiredCheck,
-            oracle: None,
+            context,
             meta,
+            ..reading::blank_case(case_id(source, place), String::new())
         };
         Some(Suite {
-            name: folder_name(place),
-            origin: Origin {
-                dialect: self.name().to_owned(),
-                path: source.path.clone(),
-                digest: source.digest(),
-            },
-            description: None,
-            skills: Vec::new(),
             cases: vec![case],
-            run: RunPolicy::default(),
             defaults: RunPolicy { repeat: Some(SAMPLES), ..RunPolicy::default() },
-            judge: JudgePolicy::default(),
-            gates: Ratio::new(1.0)
-                .map(|threshold| Gate { name: GateName::AllCasesPass, threshold })
-                .into_iter()
-                .collect(),
-            meta: BTreeMap::new(),
+            gates: reading::all_cases_pass(),
+            ..reading::blank_suite(NAME, source, folder_name(place))
         })
     }
 }
 
 fn folder_name(place: &Place) -> String {
-    place.root.file_name().map_or_else(|| "skillet".to_owned(), |name| name.to_string_lossy().into_owned())
+    place.root.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
 /// The path below the suite's folder, without the ending.
@@ -136,11 +107,7 @@ fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
 fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
     let span = file.given("timestamp").map(|node| node.span);
     let Some(text) = file.required_text("timestamp", diagnostics) else { return };
-    // Offsets may be written with or without a colon, and with a space before the time.
-    let known = text.parse::<jiff::Timestamp>().is_ok()
-        || text.parse::<jiff::civil::DateTime>().is_ok()
-        || text.parse::<jiff::civil::Date>().is_ok();
-    if !known {
+    if !is_timestamp(text) {
         diagnostics.error_help(
             "invalid-timestamp",
             span,
@@ -148,6 +115,17 @@ fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
             "write it like 2025-01-15T10:30:00Z",
         );
     }
+}
+
+fn is_timestamp(text: &str) -> bool {
+    // YAML lets a space stand before the offset, which is otherwise ISO 8601.
+    let joined = match text.trim().rsplit_once(' ') {
+        Some((before, offset)) if offset.starts_with(['+', '-', 'Z', 'z']) => format!("{before}{offset}"),
+        Some(_) | None => text.trim().to_owned(),
+    };
+    joined.parse::<jiff::Timestamp>().is_ok()
+        || joined.parse::<jiff::civil::DateTime>().is_ok()
+        || joined.parse::<jiff::civil::Date>().is_ok()
 }
 
 fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimulus> {
@@ -172,77 +150,203 @@ fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimu
     Some(Stimulus::Turns(turns))
 }
 
-/// What was expected, for the judge to decide over everything the agent said and did.
-fn judged(expected: &str) -> Check {
-    Check {
-        id: "expected".to_owned(),
-        name: None,
-        need: Need::Required,
-        looks_at: LooksAt::WholeRun,
-        kind: CheckKind::Judged(Judged {
-            statement: expected.trim_end().to_owned(),
-            context: None,
-            scale: Scale::PassFail,
-        }),
-    }
-}
-
-const ASSERTION_TYPES: [&str; 3] = ["contains", "not_contains", "regex"];
+/// The assertions there are, and the check each of them is.
+const ASSERTIONS: [(&str, &str); 7] = [
+    ("contains", "contains"),
+    ("not_contains", "not_contains"),
+    ("starts_with", "starts_with"),
+    ("ends_with", "ends_with"),
+    ("regex", "regex"),
+    ("tool_called", "tool_used"),
+    ("tool_not_called", "tool_not_used"),
+];
 
 fn assertion_checks(assertions: &[Node], diagnostics: &mut Diagnostics) -> Vec<Check> {
-    let mut checks = Vec::new();
-    for (index, node) in assertions.iter().enumerate() {
-        let Some(mut assertion) = Object::new(node, "an assertion", diagnostics) else { continue };
-        let kind_span = assertion.given("type").map(|node| node.span);
-        let kind = assertion.required_text("type", diagnostics);
-        let value_span = assertion.given("value").map(|node| node.span);
-        let value = match assertion.get("value") {
-            Some(node) => text_of(node, "value", diagnostics),
-            None => {
-                assertion.missing("value", diagnostics);
-                None
-            }
-        };
-        assertion.refuse_rest("an assertion", diagnostics);
-        let (Some(kind), Some(value)) = (kind, value) else { continue };
-        let rule: Arc<dyn Rule> = match kind {
-            "contains" => Arc::new(Contains(Needle::ignoring_case(value))),
-            "not_contains" => Arc::new(NotContains(Needle::ignoring_case(value))),
-            "regex" => match Pattern::new(value) {
-                Ok(pattern) => Arc::new(RegexRule { pattern }),
-                Err(problem) => {
-                    diagnostics.error(
-                        "invalid-pattern",
-                        value_span,
-                        format!("the pattern does not compile: {problem}"),
-                    );
-                    continue;
-                }
-            },
-            unknown => {
-                let message = format!("unknown assertion type \"{unknown}\"");
-                let help = closest(unknown, &ASSERTION_TYPES).map_or_else(
-                    || format!("the types are {}", ASSERTION_TYPES.join(", ")),
-                    |known| format!("did you mean \"{known}\"?"),
-                );
-                diagnostics.error_help("unknown-assertion", kind_span, message, help);
-                continue;
-            }
-        };
-        checks.push(Check {
-            id: format!("{kind}-{}", index + 1),
-            name: None,
-            need: Need::Required,
-            looks_at: LooksAt::Output,
-            kind: CheckKind::Exact(rule),
-        });
-    }
-    if checks.is_empty() && !diagnostics.has_errors() {
-        diagnostics.error(
+    if assertions.is_empty() {
+        diagnostics.error_help(
             "no-assertions",
             None,
             "\"assertions\" replaces the judge, so it must not be empty",
+            "add one, or remove the key so that \"expected\" is judged",
         );
     }
-    checks
+    let checks = assertions.iter().enumerate();
+    checks.filter_map(|(index, node)| assertion(index, node, diagnostics)).collect()
+}
+
+fn assertion(index: usize, node: &Node, diagnostics: &mut Diagnostics) -> Option<Check> {
+    let mut assertion = Object::new(node, "an assertion", diagnostics)?;
+    let kind_span = assertion.given("type").map(|node| node.span);
+    let kind = assertion.required_text("type", diagnostics);
+    let value_node = assertion.get("value");
+    let value = match value_node {
+        Some(node) => text_of(node, "value", diagnostics),
+        None => {
+            assertion.missing("value", diagnostics);
+            None
+        }
+    };
+    assertion.refuse_rest("an assertion", diagnostics);
+    let kind = kind?;
+    let Some((_, key)) = ASSERTIONS.iter().find(|(known, _)| *known == kind) else {
+        let types = ASSERTIONS.map(|(known, _)| known);
+        let help = closest(kind, &types).map_or_else(
+            || format!("the types are {}", types.join(", ")),
+            |known| format!("did you mean \"{known}\"?"),
+        );
+        diagnostics.error_help(
+            "unknown-assertion",
+            kind_span,
+            format!("unknown assertion type \"{kind}\""),
+            help,
+        );
+        return None;
+    };
+    let value = match *key {
+        "regex" | "tool_used" | "tool_not_used" => json!(value?),
+        _ => json!({"text": value?, "ignore_case": true}),
+    };
+    let span = value_node.map_or(node.span, |node| node.span);
+    match rules::build(key, &value, span, diagnostics) {
+        rules::Built::Rule(rule, looks_at) => Some(Check {
+            id: format!("{kind}-{}", index + 1),
+            name: None,
+            need: Need::Required,
+            looks_at,
+            kind: CheckKind::Exact(rule),
+        }),
+        rules::Built::Wrong => None,
+        rules::Built::NoSuchKind => {
+            diagnostics.error(
+                "unknown-assertion",
+                kind_span,
+                format!("this version cannot check \"{kind}\""),
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::{testing, to_native};
+    use crate::score::rule_kind;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&Skillet, "a/one.yaml", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (
+                "a: 1",
+                &[
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "notice unknown-key 1:1",
+                ] as &[&str],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            ("timestamp: 2025-01-15\nname: n\nprompt: []\nexpected: e", &["error empty-text 3:9"]),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: [a, ' ']\nexpected: ' '",
+                &["error empty-text 3:9", "error empty-text 4:11"],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: {a: 1}\nexpected: e", &["error wrong-type 3:9"]),
+            ("schema_version: 1\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            (
+                "schema_version: 2\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e",
+                &["error unknown-version 1:17"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nsetup: [a]\nteardown: 3",
+                &["error wrong-type 5:8", "error wrong-type 6:11"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: []",
+                &["error no-assertions"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn timestamps() {
+        for (timestamp, good) in [
+            ("2025-01-15T10:30:00Z", true),
+            ("'2025-01-15T10:30:00Z'", true),
+            ("2025-01-15T10:30:00.123456", true),
+            ("2025-01-15T10:30:00.123456+00:00", true),
+            ("2025-01-15T10:30:00+0100", true),
+            ("2025-01-15T10:30:00+01", true),
+            ("2025-01-15 10:30:00", true),
+            ("2025-01-15 10:30:00Z", true),
+            ("2025-01-15 10:30:00 +01:00", true),
+            ("2025-01-15 10:30:00 Z", true),
+            ("2025-01-15t10:30:00z", true),
+            ("2025-01-15T10:30Z", true),
+            ("2025-01-15T10:30", true),
+            ("20250115T103000Z", true),
+            ("2025-01-15", true),
+            ("2025-13-15", false),
+            ("2025-02-30T10:30:00Z", false),
+            ("15.1.2025", false),
+            ("yesterday", false),
+            ("''", false),
+        ] {
+            let text = format!("timestamp: {timestamp}\nname: n\nprompt: p\nexpected: e");
+            let source = testing::parse("/nowhere/a.yaml".into(), &text);
+            let (_, diagnostics) = testing::lower(&Skillet, &source, &testing::place(Path::new("/nowhere")));
+            assert_eq!(!diagnostics.has_errors(), good, "{timestamp}");
+        }
+    }
+
+    /// One assertion, the check it becomes, and what is said about it.
+    fn assertion(text: &str, checks: Value, expected: &[&str]) {
+        let text = format!("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions:\n- {text}");
+        let suite = check(&text, expected).expect("a suite");
+        assert_eq!(suite.cases[0].context.as_deref(), Some("e"));
+        let native = to_native(&suite, Path::new("/nowhere/evals"));
+        assert_eq!(native["cases"][0].get("checks").cloned().unwrap_or(json!([])), checks, "{text}");
+    }
+
+    #[test]
+    fn assertions() {
+        for kind in ["contains", "not_contains", "starts_with", "ends_with"] {
+            if rule_kind(kind).is_some() {
+                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1")}]);
+                assertion(&format!("{{type: {kind}, value: V}}"), check, &[]);
+            }
+        }
+        for (kind, key) in [("tool_called", "tool_used"), ("tool_not_called", "tool_not_used")] {
+            if rule_kind(key).is_some() {
+                let text = format!("{{type: {kind}, value: Write}}");
+                assertion(&text, json!([{key: "Write", "id": format!("{kind}-1")}]), &[]);
+            }
+        }
+        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1"}]), &[]);
+        assertion("{type: regex, value: (}", json!([]), &["error invalid-pattern 6:24"]);
+        assertion("{type: contain, value: a}", json!([]), &["error unknown-assertion 6:10"]);
+        assertion("{type: contains, value: 3}", json!([]), &["error wrong-type 6:27"]);
+        assertion(
+            "{type: contains, needle: a}",
+            json!([]),
+            &["error missing-key 6:3", "error unknown-key 6:20"],
+        );
+        assertion("text", json!([]), &["error wrong-type 6:3"]);
+    }
+
+    #[test]
+    fn the_id_is_the_path_below_the_suite() {
+        let suite = check("timestamp: 2025-01-15\nname: n\nprompt: [a, b]\nexpected: |\n  e\n", &[]);
+        let suite = suite.expect("a suite");
+        assert_eq!((suite.cases[0].id.as_str(), suite.name.as_str()), ("a/one", "evals"));
+        assert_eq!(suite.cases[0].stimulus, Stimulus::Turns(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(suite.cases[0].checks, [reading::judged("expected".to_owned(), "e")]);
+    }
 }

@@ -99,6 +99,11 @@ pub enum PassRule {
     /// The share of runs in which the skill fired, against a threshold. `None` leaves the
     /// threshold to the settings.
     FireRate(Option<Ratio>),
+    /// Every required check holds, and of the judged ones this share passes with this mean score.
+    Graded {
+        pass_rate: Ratio,
+        mean_score: Ratio,
+    },
     /// The case only counts towards rates; it has no pass of its own.
     Tally,
 }

@@ -14,8 +14,13 @@ pub struct Gate {
 pub enum GateName {
     /// Every case passes. Its threshold is 1 by meaning.
     AllCasesPass,
+    /// The share of scored trials that pass.
     PassRate,
+    /// The share of judged checks that pass.
+    CriteriaPassRate,
+    /// The mean score of judged checks, each on a scale from 0 to 1.
     MeanScore,
+    /// The smallest share of a case's trials that pass.
     Stability,
     Precision,
     Recall,
@@ -24,9 +29,10 @@ pub enum GateName {
 }
 
 impl GateName {
-    pub const ALL: [GateName; 8] = [
+    pub const ALL: [GateName; 9] = [
         GateName::AllCasesPass,
         GateName::PassRate,
+        GateName::CriteriaPassRate,
         GateName::MeanScore,
         GateName::Stability,
         GateName::Precision,
@@ -39,6 +45,7 @@ impl GateName {
         match self {
             GateName::AllCasesPass => "all_cases_pass",
             GateName::PassRate => "pass_rate",
+            GateName::CriteriaPassRate => "criteria_pass_rate",
             GateName::MeanScore => "mean_score",
             GateName::Stability => "stability",
             GateName::Precision => "precision",

@@ -82,6 +82,26 @@ pub enum Fired {
 }
 
 impl Observation {
+    /// A run of which nothing was seen but its end.
+    pub fn ended(ended: Ended) -> Self {
+        Self {
+            ended,
+            ended_because: None,
+            steps: Vec::new(),
+            output: String::new(),
+            skills_listed: None,
+            activated: Vec::new(),
+            files: Vec::new(),
+            usage: Usage::default(),
+            cost_usd: None,
+            api_calls: None,
+            turns: 0,
+            model: None,
+            agent_version: None,
+            seconds: 0.0,
+        }
+    }
+
     pub fn fired(&self, skill: &str) -> Fired {
         let seen = self.activated.iter().find(|activated| activated.skill == skill);
         match seen {

@@ -1,6 +1,8 @@
 use serde::{Deserialize, Serialize};
 
-use super::{CheckResult, Condition, Ended, Observation, TrialId, Usage, Verdict};
+use super::{
+    CheckResult, Condition, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why,
+};
 
 /// All that is kept of a trial beside its files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -14,6 +16,9 @@ pub struct TrialRecord {
     pub ended_because: Option<String>,
     pub verdict: Verdict,
     pub checks: Vec<CheckResult>,
+    /// What the case wants of the skill's activation, if it wants anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expect: Option<Expect>,
     /// Whether the skill fired; `None` where the run cannot say or nobody asked.
     pub fired: Option<bool>,
     pub usage: Usage,
@@ -26,15 +31,81 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
-    /// The verdict of a trial: the run must have finished, and then every required check holds.
-    /// A trial without a required check has nothing that could fail, so it is not a pass.
-    pub fn verdict_of(observation: &Observation, checks: &[CheckResult]) -> Verdict {
-        use super::Why;
+    /// The verdict of a trial: the run must have finished, and then the case's rule decides.
+    /// A trial without anything that could fail is not a pass.
+    pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {
         if !observation.ended.can_be_marked() {
             return Verdict::NotScored(Why::Ended(observation.ended));
         }
-        let required = checks.iter().filter(|check| check.required).map(|check| &check.verdict);
-        Verdict::all(required)
-            .unwrap_or_else(|| Verdict::NotScored(Why::CheckFailed("it has no required check".to_owned())))
+        let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
+        let judged = match rule {
+            PassRule::Graded { pass_rate, mean_score } => graded(checks, pass_rate, mean_score),
+            PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => None,
+        };
+        let nothing = || Verdict::NotScored(Why::CheckFailed("it has no required check".to_owned()));
+        Verdict::all(required.iter().chain(&judged)).unwrap_or_else(nothing)
+    }
+}
+
+/// Whether enough judged checks pass, and well enough on average. One without an answer leaves
+/// the whole without one, unless the others decide it alone.
+fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option<Verdict> {
+    let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.scale.is_some()).collect();
+    if judged.is_empty() {
+        return None;
+    }
+    if let Some(Verdict::NotScored(why)) =
+        judged.iter().map(|check| &check.verdict).find(|verdict| matches!(verdict, Verdict::NotScored(_)))
+    {
+        return Some(Verdict::NotScored(why.clone()));
+    }
+    let count = judged.len() as f64;
+    let passed = judged.iter().filter(|check| check.verdict == Verdict::Pass).count() as f64;
+    let sum: f64 = judged.iter().filter_map(|check| check.share()).sum();
+    let holds = passed / count >= pass_rate.get() && sum / count >= mean_score.get();
+    Some(if holds { Verdict::Pass } else { Verdict::Fail })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Scale;
+
+    fn result(required: bool, verdict: Verdict, score: Option<f64>) -> CheckResult {
+        CheckResult {
+            check: "c".into(),
+            required,
+            scale: score.is_some().then_some(Scale::Unit),
+            verdict,
+            score,
+            rationale: String::new(),
+            evidence: Vec::new(),
+            flags: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_graded_case_needs_share_mean_and_every_required_check() {
+        let seen = Observation::ended(Ended::Finished);
+        let ratio = |value| Ratio::new(value).expect("a share");
+        let rule = PassRule::Graded { pass_rate: ratio(0.7), mean_score: ratio(0.5) };
+        let judged = |scores: &[f64]| -> Vec<CheckResult> {
+            let verdict = |score: f64| if score >= 0.5 { Verdict::Pass } else { Verdict::Fail };
+            scores.iter().map(|score| result(false, verdict(*score), Some(*score))).collect()
+        };
+        for (checks, expected) in [
+            (judged(&[0.9, 0.9, 0.9, 0.1]), "pass"),
+            (judged(&[0.9, 0.1]), "fail"),
+            (judged(&[0.5, 0.5, 0.49]), "fail"),
+            ([judged(&[0.9]), vec![result(true, Verdict::Fail, None)]].concat(), "fail"),
+            ([judged(&[0.9]), vec![result(true, Verdict::Pass, None)]].concat(), "pass"),
+            (vec![result(true, Verdict::Pass, None)], "pass"),
+            (vec![result(false, Verdict::Pass, None)], "not_scored"),
+            (vec![], "not_scored"),
+        ] {
+            assert_eq!(TrialRecord::verdict_of(&seen, &checks, rule).name(), expected, "{checks:?}");
+        }
+        let timed_out = Observation::ended(Ended::TimedOut);
+        assert_eq!(TrialRecord::verdict_of(&timed_out, &judged(&[0.9]), rule).name(), "not_scored");
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Arm, Case, Diagnostics, Digest, Gate, Mode, Ratio};
+use super::{Arm, Case, CheckKind, Diagnostics, Digest, Gate, Mode, Ratio};
 
 /// One eval file (or one folder of them) as every later stage sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Suite {
     pub description: Option<String>,
     /// The skills under test. Several only where a suite measures how they are told apart.
     pub skills: Vec<SkillRef>,
+    /// Skills staged beside those under test, because the question is which of them the agent picks.
+    pub rivals: Vec<SkillRef>,
     pub cases: Vec<Case>,
     /// What the file itself says about running.
     pub run: RunPolicy,
@@ -24,6 +26,26 @@ pub struct Suite {
     pub gates: Vec<Gate>,
     /// What the file says that no stage uses. Kept so that converting loses nothing.
     pub meta: BTreeMap<String, Value>,
+}
+
+impl Suite {
+    /// Tests this skill instead of the one the file names. What the checks say about that one, they
+    /// then say about this: a check that waits for another name could never fire. A suite about
+    /// several skills takes only one of theirs; whether it was is the answer.
+    pub fn put_under_test(&mut self, skill: SkillRef) -> bool {
+        if self.skills.len() > 1 {
+            let same = self.skills.iter_mut().find(|known| known.name == skill.name);
+            return same.map(|known| known.path = skill.path).is_some();
+        }
+        for check in self.cases.iter_mut().flat_map(|case| &mut case.checks) {
+            if let CheckKind::Activation(activation) = &mut check.kind {
+                activation.skills = vec![skill.name.clone()];
+            }
+        }
+        self.rivals.retain(|rival| rival.name != skill.name);
+        self.skills = vec![skill];
+        true
+    }
 }
 
 /// Where a suite came from. For reports and messages only.

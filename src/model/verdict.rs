@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::Ended;
+use super::{Ended, Scale};
 
 /// What a check found. "No answer" is its own answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,12 +112,28 @@ pub struct CheckResult {
     pub required: bool,
     pub verdict: Verdict,
     pub score: Option<f64>,
+    /// How it was judged; `None` for a check that code decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
     pub rationale: String,
     pub evidence: Vec<String>,
     /// Statements of doubt: a quote that is not in the evidence, a check that would pass for
     /// trivial reasons.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
+}
+
+impl CheckResult {
+    /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.
+    pub fn share(&self) -> Option<f64> {
+        match (self.scale?, &self.verdict, self.score) {
+            (_, Verdict::NotScored(_), _) => None,
+            (Scale::PassFail, Verdict::Pass, _) => Some(1.0),
+            (Scale::PassFail, Verdict::Fail, _) => Some(0.0),
+            (Scale::OneToFive, _, score) => score.map(|score| (score - 1.0) / 4.0),
+            (Scale::Unit, _, score) => score,
+        }
+    }
 }
 
 #[cfg(test)]

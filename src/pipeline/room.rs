@@ -9,8 +9,8 @@ use crate::agents::Agent;
 use crate::gateway::{Scope, ScopeKind};
 use crate::judge::{Exhibit, Marks, statements};
 use crate::model::{
-    Case, Check, CheckKind, CheckResult, Digest, Ended, Finding, Fired, Need, Observation, Stimulus, Trial,
-    TrialRecord, Verdict, Why, WorkspaceView,
+    Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus,
+    Trial, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::observe::RawRun;
 use crate::plan::{Planned, applicable};
@@ -77,6 +77,7 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
         let mut workspace = stage::stage(&Order {
             case,
             skills: &planned.suite.skills,
+            rivals: &planned.suite.rivals,
             arm: trial.condition.arm,
             skills_dir: skills_dir.as_ref().ok_or("no agent")?,
             project: &planned.project,
@@ -239,6 +240,10 @@ impl Prepared<'_> {
                 required: check.need == Need::Required,
                 verdict: finding.verdict,
                 score: finding.score,
+                scale: match &check.kind {
+                    CheckKind::Judged(judged) => Some(judged.scale),
+                    CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+                },
                 rationale: finding.rationale,
                 evidence: finding.evidence,
                 flags,
@@ -255,6 +260,7 @@ impl Prepared<'_> {
             ended_because: seen.ended_because.clone(),
             verdict,
             checks,
+            expect: expectation(self.case),
             fired: self.fired(&seen),
             usage: seen.usage,
             cost_usd: seen.cost_usd,
@@ -269,7 +275,7 @@ impl Prepared<'_> {
         let own: Vec<String> = self.planned.suite.skills.iter().map(|skill| skill.name.clone()).collect();
         match score::arm_problem(self.trial.condition.arm, &self.workspace.staged, &own, seen) {
             Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
-            Some(_) | None => TrialRecord::verdict_of(seen, checks),
+            Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_when),
         }
     }
 
@@ -317,4 +323,12 @@ impl Prepared<'_> {
 pub struct Recorded {
     record: TrialRecord,
     seen: Observation,
+}
+
+/// What a case wants of the skill's activation, if it wants anything.
+pub fn expectation(case: &Case) -> Option<Expect> {
+    case.checks.iter().find_map(|check| match &check.kind {
+        CheckKind::Activation(activation) => Some(activation.expect),
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+    })
 }

@@ -78,7 +78,7 @@ pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Ob
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Activated, ActivationEvidence, By, Ended, Usage, Verdict};
+    use crate::model::{Activated, ActivationEvidence, By, Ended, Verdict};
 
     fn seen(ended: Ended, fired: &[&str], listed: Option<&[&str]>) -> Observation {
         let activated = fired.iter().map(|skill| Activated {
@@ -87,20 +87,9 @@ mod tests {
             evidence: ActivationEvidence::SkillTool,
         });
         Observation {
-            ended,
-            ended_because: None,
-            steps: Vec::new(),
-            output: String::new(),
             skills_listed: listed.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
             activated: activated.collect(),
-            files: Vec::new(),
-            usage: Usage::default(),
-            cost_usd: None,
-            api_calls: None,
-            turns: 1,
-            model: None,
-            agent_version: None,
-            seconds: 1.0,
+            ..Observation::ended(ended)
         }
     }
 

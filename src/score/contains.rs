@@ -86,6 +86,26 @@ impl Needle {
             text.find(&self.text)
         }
     }
+
+    /// Whether the text begins so. An agent's message often begins or ends with a newline that
+    /// nobody sees, so blanks count only when they are asked for.
+    pub fn begins(&self, text: &str) -> bool {
+        let text = if self.text.starts_with(char::is_whitespace) { text } else { text.trim_start() };
+        if self.ignore_case {
+            text.to_lowercase().starts_with(&self.text.to_lowercase())
+        } else {
+            text.starts_with(&self.text)
+        }
+    }
+
+    pub fn ends(&self, text: &str) -> bool {
+        let text = if self.text.ends_with(char::is_whitespace) { text } else { text.trim_end() };
+        if self.ignore_case {
+            text.to_lowercase().ends_with(&self.text.to_lowercase())
+        } else {
+            text.ends_with(&self.text)
+        }
+    }
 }
 
 pub fn schema() -> Value {
@@ -117,4 +137,29 @@ pub fn around(text: &str, at: usize) -> String {
     let before: Vec<char> = text[start..at].chars().rev().take(60).collect();
     let shown: String = before.into_iter().rev().chain(text[at..end].chars()).collect();
     excerpt(&shown, 160)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::check;
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        check(
+            &KIND,
+            &[
+                ("World", "Hello World", "pass"),
+                ("world", "Hello World", "fail"),
+                ("{text: world, ignore_case: true}", "Hello World", "pass"),
+                ("''", "", "pass"),
+                ("x", "", "fail"),
+                ("é", "e\u{301}", "fail"),
+                ("\"a\\nb\"", "a\nb", "pass"),
+                ("5", "5", "refused"),
+                ("{text: x, case: true}", "", "refused"),
+                ("{ignore_case: true}", "", "refused"),
+            ],
+        );
+    }
 }

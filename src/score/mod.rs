@@ -4,11 +4,34 @@
 //! Never: calls a model.
 
 mod activation;
+mod at_least;
+mod command;
 mod contains;
+mod ends_with;
 mod file;
+mod formats;
+mod has_entries;
+mod has_format;
+mod has_urls;
+mod json;
+mod json_path;
+mod limit;
+mod max_length;
+mod min_count;
+mod min_length;
 mod not_contains;
 mod pattern;
+mod public_address;
 mod regex;
+#[cfg(test)]
+mod rows;
+mod starts_with;
+mod tool_not_used;
+mod tool_order;
+mod tool_used;
+mod tools;
+mod transcript;
+mod urls_reachable;
 
 use std::sync::Arc;
 
@@ -17,9 +40,14 @@ use serde_json::Value;
 pub use activation::{Names, arm_problem, fired, mark_activation};
 pub use contains::{Contains, Needle};
 pub use file::{FileExpectation, FileRule};
+pub use formats::{FORMATS, Format, ValueFormat};
 pub use not_contains::NotContains;
-pub use pattern::{Pattern, TooHard};
+pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
+pub use public_address::{is_public, is_reserved_name};
 pub use regex::RegexRule;
+pub use tools::{ROLES, Tool};
+pub use transcript::rendered;
+pub use urls_reachable::{Network, UrlsReachable};
 
 use crate::model::{
     Check, CheckKind, Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, WorkspaceView,
@@ -38,7 +66,28 @@ pub struct RuleKind {
 }
 
 /// Every deterministic check. A new one is a file and a line here.
-pub static RULES: &[&RuleKind] = &[&contains::KIND, &not_contains::KIND, &regex::KIND, &file::KIND];
+pub static RULES: &[&RuleKind] = &[
+    &contains::KIND,
+    &not_contains::KIND,
+    &regex::KIND,
+    &min_count::KIND,
+    &min_length::KIND,
+    &max_length::KIND,
+    &has_urls::KIND,
+    &has_entries::KIND,
+    &urls_reachable::KIND,
+    &has_format::KIND,
+    &starts_with::KIND,
+    &ends_with::KIND,
+    &file::KIND,
+    &json::KIND,
+    &command::KIND,
+    &tool_used::KIND,
+    &tool_not_used::KIND,
+    &tool_order::KIND,
+    &limit::KIND,
+    &transcript::KIND,
+];
 
 pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)

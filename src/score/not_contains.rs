@@ -38,3 +38,23 @@ impl Rule for NotContains {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::check;
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        check(
+            &KIND,
+            &[
+                ("World", "Hello World", "fail"),
+                ("world", "Hello World", "pass"),
+                ("{text: world, ignore_case: true}", "Hello World", "fail"),
+                ("''", "", "fail"),
+                ("[]", "", "refused"),
+            ],
+        );
+    }
+}

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::{Pattern, RuleKind, excerpt};
+use super::{Flags, Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why};
 use crate::tree::{Node, text_of};
 
@@ -43,8 +43,17 @@ impl Rule for RegexRule {
 
 /// A pattern that must compile, with its error at its place.
 pub fn decode_pattern(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<Pattern> {
+    decode_pattern_with(key, Flags::default(), node, diagnostics)
+}
+
+pub fn decode_pattern_with(
+    key: &str,
+    flags: Flags,
+    node: &Node,
+    diagnostics: &mut Diagnostics,
+) -> Option<Pattern> {
     let text = text_of(node, key, diagnostics)?;
-    match Pattern::new(text) {
+    match Pattern::with(text, flags) {
         Ok(pattern) => Some(pattern),
         Err(problem) => {
             diagnostics.error(
@@ -54,5 +63,28 @@ pub fn decode_pattern(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> 
             );
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::check;
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        check(
+            &KIND,
+            &[
+                ("'^b'", "a\nb", "fail"),
+                ("'(?m)^b'", "a\nb", "pass"),
+                ("'b$'", "ab\n", "pass"),
+                ("''", "", "pass"),
+                ("'hello'", "Hello", "fail"),
+                ("'['", "", "refused"),
+                ("5", "5", "refused"),
+                ("'(?=(a+)+$)c'", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab", "not_scored"),
+            ],
+        );
     }
 }

@@ -15,12 +15,15 @@ pub use project::Hidden;
 pub use view::FolderView;
 
 use crate::model::{Access, Arm, Base, Case, Digest, FileChange, RelPath, SkillName, SkillRef};
+use crate::skill::Skill;
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
     pub case: &'o Case,
     /// The skills under test.
     pub skills: &'o [SkillRef],
+    /// Other skills that are there in every arm, because telling them apart is the question.
+    pub rivals: &'o [SkillRef],
     pub arm: Arm,
     /// Where this agent looks for skills, inside the workspace.
     pub skills_dir: &'o RelPath,
@@ -104,6 +107,11 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
         Arm::WithSkill | Arm::Version(_) => order.skills,
         Arm::WithoutSkill => &[],
     };
+    let rivals =
+        order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
+    for path in rivals.filter_map(|rival| rival.path.as_ref()) {
+        layers::skill(path, None, folder, order.skills_dir)?;
+    }
     let mut staged = Vec::new();
     for skill in visible {
         let Some(path) = &skill.path else { continue };
@@ -114,6 +122,11 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
         staged.push(layers::skill(path, name, folder, order.skills_dir)?);
     }
     Ok(staged)
+}
+
+/// Copies a skill's folder without its evals.
+pub fn copy_skill(skill: &Skill, to: &Path) -> Result<(), StageError> {
+    layers::copy_tree(skill.folder(), to, &project::is_eval_file)
 }
 
 impl Workspace {

@@ -23,6 +23,7 @@ impl Scene {
         let project = self.root.path().join("project");
         let skill =
             SkillRef { name: "greeter".into(), path: Some(project.join("skills/greeter")), plugin: None };
+        let rival = project.join("skills/rival");
         let case = Case {
             id: "c".into(),
             group: None,
@@ -40,6 +41,7 @@ impl Scene {
         stage(&Order {
             case: &case,
             skills: &[skill],
+            rivals: &[SkillRef { name: "rival".into(), path: rival.is_dir().then_some(rival), plugin: None }],
             arm,
             skills_dir: &RelPath::new(".claude/skills").expect("relative"),
             project: &project,
@@ -183,4 +185,16 @@ fn a_room_is_gone_when_dropped_even_if_made_unwritable() {
     let room = workspace.room().to_owned();
     drop(workspace);
     assert!(!room.exists());
+}
+
+#[test]
+fn rivals_are_there_in_every_arm() {
+    let scene = Scene::new(&[
+        ("project/skills/greeter/SKILL.md", "---\nname: greeter\n---\n"),
+        ("project/skills/rival/SKILL.md", "---\nname: rival\n---\n"),
+    ]);
+    for (arm, expected) in [(Arm::WithSkill, 2), (Arm::WithoutSkill, 1)] {
+        let workspace = scene.stage(arm, Room::default()).expect("staged");
+        assert_eq!(listing(&workspace).len(), expected, "{arm:?}");
+    }
 }

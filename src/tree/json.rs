@@ -194,10 +194,11 @@ impl Parser<'_, '_> {
             return Err(self.wrong(format!("{text:?} is not a JSON number")));
         };
         self.at = end;
-        Ok(match (number.as_i64(), number.as_f64()) {
+        // The standard library reads the nearest float; serde_json may be off by the last bit.
+        Ok(match (number.as_i64(), text.parse::<f64>()) {
             (Some(int), _) => Data::Int(int),
-            (None, Some(float)) => Data::Float(float),
-            (None, None) => return Err(self.wrong(format!("{text} is too large"))),
+            (None, Ok(float)) if float.is_finite() => Data::Float(float),
+            (None, _) => return Err(self.wrong(format!("{text} is too large"))),
         })
     }
 

@@ -3,6 +3,7 @@
 //! In: bytes of YAML or JSON. Out: `Source` with a `Node` tree, or a diagnostic with a position.
 //! Never: what a key means.
 
+mod emit;
 mod json;
 mod object;
 mod read;
@@ -10,6 +11,7 @@ mod yaml;
 
 use serde_json::Value;
 
+pub use emit::to_yaml;
 pub use object::{Object, closest, int_of, text_of, wrong_type};
 pub use read::{Source, Syntax, read_bounded};
 
@@ -93,6 +95,32 @@ impl Node {
             Data::List(_) => "a list",
             Data::Map(_) => "a mapping",
         }
+    }
+
+    /// Data that stands nowhere of its own, taken to stand at `span`.
+    pub fn from_value(value: &Value, span: Span) -> Self {
+        let data = match value {
+            Value::Null => Data::Null,
+            Value::Bool(b) => Data::Bool(*b),
+            Value::Number(number) => match number.as_i64() {
+                Some(int) => Data::Int(int),
+                None => number.as_f64().map_or(Data::Null, Data::Float),
+            },
+            Value::String(text) => Data::Text(text.clone()),
+            Value::Array(items) => {
+                Data::List(items.iter().map(|item| Node::from_value(item, span)).collect())
+            }
+            Value::Object(map) => Data::Map(
+                map.iter()
+                    .map(|(key, value)| Entry {
+                        key: key.clone(),
+                        key_span: span,
+                        value: Node::from_value(value, span),
+                    })
+                    .collect(),
+            ),
+        };
+        Node { span, data }
     }
 
     /// The same data without positions.

@@ -2,6 +2,7 @@ use super::{Data, Entry, Node};
 use crate::model::{Diagnostics, Span};
 
 /// A mapping being read key by key. What was not asked for can be told afterwards.
+#[derive(Clone)]
 pub struct Object<'n> {
     pub span: Span,
     entries: &'n [Entry],
@@ -147,6 +148,17 @@ impl<'n> Object<'n> {
     /// Entries nobody asked for.
     pub fn rest(&self) -> impl Iterator<Item = &'n Entry> + '_ {
         self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
+    }
+
+    /// The known key that was perhaps meant by an unknown one, unless it is here as well.
+    pub fn perhaps(&self, unknown: &str) -> Option<&'static str> {
+        let absent: Vec<&'static str> = self
+            .asked
+            .iter()
+            .copied()
+            .filter(|asked| !self.entries.iter().any(|entry| entry.key == *asked))
+            .collect();
+        closest(unknown, &absent)
     }
 
     /// Unknown keys as errors, with the known key that was perhaps meant.

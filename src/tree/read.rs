@@ -23,14 +23,19 @@ pub enum Syntax {
 }
 
 impl Syntax {
-    /// By the name; a file named otherwise is YAML, which reads most JSON too.
-    pub fn of(path: &Path) -> Self {
-        match path.extension().and_then(|e| e.to_str()) {
+    /// By the name; a file named otherwise by how it begins.
+    pub fn of(path: &Path, text: &str) -> Self {
+        let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
+        match ending.as_deref() {
             Some("json") => Syntax::Json,
+            Some("yaml" | "yml") => Syntax::Yaml,
+            _ if text.trim_start().starts_with(['{', '[']) => Syntax::Json,
             _ => Syntax::Yaml,
         }
     }
 }
+
+const BYTE_ORDER_MARK: char = '\u{feff}';
 
 impl Source {
     /// Reads and parses a file. On failure the text read so far comes back with the problem, so
@@ -40,12 +45,19 @@ impl Source {
             Some(text) => text,
             None => return (String::new(), None),
         };
-        let source = Source::parse(path, text.clone(), Syntax::of(path), diagnostics);
+        let source = Source::parse(path, text.clone(), Syntax::of(path, &text), diagnostics);
         (text, source)
     }
 
     pub fn parse(path: &Path, text: String, syntax: Syntax, diagnostics: &mut Diagnostics) -> Option<Source> {
         let root = match syntax {
+            // Most readers of JSON refuse the mark, so a file that has one works nowhere else.
+            Syntax::Json if text.starts_with(BYTE_ORDER_MARK) => {
+                let at = Span::new(0, BYTE_ORDER_MARK.len_utf8());
+                let help = "save the file as UTF-8 without a byte order mark";
+                diagnostics.error_help("byte-order-mark", at, "JSON begins with a byte order mark", help);
+                return None;
+            }
             Syntax::Json => json::parse(&text, diagnostics),
             Syntax::Yaml => yaml::parse(&text, diagnostics),
         }?;
@@ -73,7 +85,6 @@ fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
             return None;
         }
     };
-    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").map(<[u8]>::to_vec).unwrap_or(bytes);
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
         Err(error) => {

@@ -22,7 +22,8 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
     check_version(&mut file, diagnostics);
     let name = file.text("name", diagnostics).map_or_else(|| stem(&source.path), str::to_owned);
     let description = file.text("description", diagnostics).map(str::to_owned);
-    let skills = skills(&mut file, folder, diagnostics);
+    let skills = self::skills(file.given("skill"), folder, diagnostics);
+    let rivals = self::skills(file.given("rivals"), folder, diagnostics);
     let base =
         one_of(&mut file, "workspace", &[("project", Base::Project), ("empty", Base::Empty)], diagnostics);
     let run = policy::run(file.given("run"), "run", folder, diagnostics);
@@ -64,6 +65,7 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
         origin: Origin { dialect: "native".to_owned(), path: source.path.clone(), digest: source.digest() },
         description,
         skills,
+        rivals,
         cases,
         run,
         defaults,
@@ -92,8 +94,8 @@ fn stem(path: &Path) -> String {
     if stem.is_empty() { name } else { stem.to_owned() }
 }
 
-fn skills(file: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
-    let Some(node) = file.given("skill") else { return Vec::new() };
+fn skills(node: Option<&Node>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
+    let Some(node) = node else { return Vec::new() };
     let nodes = match &node.data {
         Data::List(items) => items.as_slice(),
         _ => std::slice::from_ref(node),
@@ -378,7 +380,7 @@ fn stimulus(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stim
     }
 }
 
-/// `checks`, `tally`, `fire_rate` or `{fire_rate: 0.5}`.
+/// `checks`, `tally`, `fire_rate`, `{fire_rate: 0.5}` or `{pass_rate: 0.7, mean_score: 0.5}`.
 fn pass_when(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> PassRule {
     let Some(node) = case.given("pass_when") else { return PassRule::EveryRequiredCheck };
     match &node.data {
@@ -389,16 +391,26 @@ fn pass_when(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> PassRule {
             let Some(mut object) = Object::new(node, "pass_when", diagnostics) else {
                 return PassRule::Tally;
             };
-            let rate = object.number("fire_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+            let fire_rate = object.number("fire_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+            let pass_rate = object.number("pass_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+            let mean_score = object.number("mean_score", 0.0, 1.0, diagnostics).and_then(Ratio::new);
             object.refuse_rest("pass_when", diagnostics);
-            PassRule::FireRate(rate)
+            match (fire_rate, pass_rate, mean_score) {
+                (rate, None, None) => PassRule::FireRate(rate),
+                (None, Some(pass_rate), Some(mean_score)) => PassRule::Graded { pass_rate, mean_score },
+                _ => {
+                    let help = "it may be {fire_rate: 0.5} or {pass_rate: 0.7, mean_score: 0.5}";
+                    diagnostics.error_help("contradiction", node.span, "these do not go together", help);
+                    PassRule::EveryRequiredCheck
+                }
+            }
         }
         _ => {
             diagnostics.error_help(
                 "unknown-value",
                 node.span,
                 "this is no way to pass",
-                "it may be checks, tally, fire_rate or {fire_rate: 0.5}",
+                "it may be checks, tally, fire_rate, {fire_rate: 0.5} or {pass_rate: 0.7, mean_score: 0.5}",
             );
             PassRule::EveryRequiredCheck
         }

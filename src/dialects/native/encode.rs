@@ -11,7 +11,8 @@ use crate::model::{
 /// The suite as a native document whose paths start from `folder`. Reading it back from there
 /// gives the same suite, its origin aside.
 pub fn encode(suite: &Suite, folder: &Path) -> Value {
-    let Suite { name, origin: _, description, skills, cases, run, defaults, judge, gates, meta } = suite;
+    let Suite { name, origin: _, description, skills, rivals, cases, run, defaults, judge, gates, meta } =
+        suite;
     let mut map = Map::new();
     map.insert("practicum".to_owned(), json!(1));
     map.insert("name".to_owned(), json!(name));
@@ -26,6 +27,9 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
         several => {
             map.insert("skill".to_owned(), several.iter().map(|skill| skill_value(skill, folder)).collect());
         }
+    }
+    if !rivals.is_empty() {
+        map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
     }
     if *run != RunPolicy::default() {
         map.insert("run".to_owned(), policy::run_value(run, folder));
@@ -97,6 +101,9 @@ fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
         PassRule::EveryRequiredCheck => {}
         PassRule::FireRate(None) => put("pass_when", Some(json!("fire_rate"))),
         PassRule::FireRate(Some(rate)) => put("pass_when", Some(json!({"fire_rate": rate.get()}))),
+        PassRule::Graded { pass_rate, mean_score } => {
+            put("pass_when", Some(json!({"pass_rate": pass_rate.get(), "mean_score": mean_score.get()})));
+        }
         PassRule::Tally => put("pass_when", Some(json!("tally"))),
     }
     put("oracle", oracle.as_ref().map(|path| json!(relative(path, folder))));

@@ -4,8 +4,10 @@ mod checks;
 mod decode;
 mod encode;
 mod policy;
+#[cfg(test)]
+pub mod round_trip;
 
-pub use encode::encode;
+pub use encode::{encode, relative};
 
 use std::path::Path;
 
@@ -30,7 +32,14 @@ impl Dialect for Native {
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
         let document = encode(suite, folder);
-        let name = format!("{}.practicum.yaml", suite.name.replace(['/', ' '], "-"));
+        // A suite may be called anything; a file may not.
+        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+        let stem: String = suite.name.chars().map(plain).collect();
+        let stem = match stem.trim_matches(['.', '-']) {
+            "" => "suite",
+            stem => stem,
+        };
+        let name = format!("{stem}.practicum.yaml");
         Raised { files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }], losses: Vec::new() }
     }
 }

@@ -2,88 +2,107 @@
 
 use serde_json::{Map, Value, json};
 
+use super::super::reading::{self, Ids, slug};
+use super::super::writing::{self, Losses, Said, Says};
 use super::super::{Raised, RaisedFile};
-use crate::model::{Case, CheckKind, Stimulus, Suite};
+use super::SAMPLES;
+use crate::model::{Base, Case, CheckKind, LooksAt, RelPath, RunPolicy, Scale, Stimulus, Suite};
 use crate::tree::Syntax;
 
 pub fn raise(suite: &Suite) -> Raised {
-    let mut losses = Vec::new();
-    if !suite.skills.is_empty() {
-        losses.push("the skill: Skillet takes it from the command line".to_owned());
-    }
-    let files = suite.cases.iter().map(|case| file(case, &suite.name, &mut losses)).collect();
-    Raised { files, losses }
+    let format = Said {
+        says: &[Says::Group, Says::Turns, Says::Scripts, Says::Context, Says::CaseMeta],
+        base: Base::Empty,
+        defaults: RunPolicy { repeat: Some(SAMPLES), ..RunPolicy::default() },
+        gates: reading::all_cases_pass(),
+    };
+    let mut losses = Losses::of(suite, &format);
+    let mut names = Ids::default();
+    let files = suite.cases.iter().filter_map(|case| file(case, suite, &mut names, &mut losses)).collect();
+    Raised { files, losses: losses.into_sentences() }
 }
 
-fn file(case: &Case, suite: &str, losses: &mut Vec<String>) -> RaisedFile {
-    let mut lose = |what: String| losses.push(format!("case {}: {what}", case.id));
+fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Option<RaisedFile> {
     let mut map = Map::new();
+    let mut meta = case.meta.clone();
     // Required by the format. A case from elsewhere has no date of its own, so it gets the epoch,
     // which nobody takes for a real one and which does not change from run to run.
-    let timestamp = case.meta.get("timestamp").cloned().unwrap_or_else(|| json!("1970-01-01T00:00:00Z"));
-    map.insert("timestamp".to_owned(), timestamp);
-    map.insert("name".to_owned(), json!(case.group.as_deref().unwrap_or(suite)));
-    match &case.stimulus {
-        Stimulus::Turns(turns) => {
-            let prompt = if let [one] = turns.as_slice() { json!(one) } else { json!(turns) };
-            map.insert("prompt".to_owned(), prompt);
+    let timestamp = meta.remove("timestamp").filter(|value| value.as_str().is_some_and(super::is_timestamp));
+    map.insert("timestamp".to_owned(), timestamp.unwrap_or_else(|| json!("1970-01-01T00:00:00Z")));
+    let name = case.group.as_ref().unwrap_or(&suite.name);
+    map.insert("name".to_owned(), json!(if name.trim().is_empty() { "evals" } else { name }));
+    let prompt = match &case.stimulus {
+        Stimulus::Turns(turns) if turns.len() > 1 => json!(turns),
+        Stimulus::Turns(_) | Stimulus::SkillCommand { .. } => json!(writing::one_prompt(case, suite)),
+    };
+    map.insert("prompt".to_owned(), prompt);
+    // Assertions replace the judge, so they only do where they can say every check.
+    match case.checks.iter().map(|check| assertion(&check.kind, &check.looks_at)).collect::<Option<Vec<_>>>()
+    {
+        Some(assertions) if !assertions.is_empty() => {
+            let context = case.context.as_deref().filter(|context| !context.trim().is_empty());
+            map.insert("expected".to_owned(), json!(context.unwrap_or("See the assertions.")));
+            map.insert("assertions".to_owned(), Value::Array(assertions));
         }
-        Stimulus::SkillCommand { args } => {
-            lose("the skill command became a prompt".to_owned());
-            map.insert("prompt".to_owned(), json!(args));
+        Some(_) | None => {
+            let statements: Vec<String> = case
+                .checks
+                .iter()
+                .filter_map(|check| writing::statement(check, losses, &case.id, Scale::PassFail))
+                .collect();
+            if statements.is_empty() {
+                losses.case(&case.id, "the whole case, because nothing is left to expect of it");
+                return None;
+            }
+            if statements.len() > 1 {
+                losses.case(&case.id, "its checks became one, which is judged as a whole");
+            }
+            if case.context.is_some() {
+                losses.case(&case.id, "what the judge should know");
+            }
+            map.insert("expected".to_owned(), json!(statements.join("\n")));
         }
-    }
-    let mut statements = Vec::new();
-    let mut assertions = Vec::new();
-    for check in &case.checks {
-        match &check.kind {
-            CheckKind::Judged(judged) => statements.push(judged.statement.as_str()),
-            CheckKind::Exact(rule) => match assertion(rule.key(), &rule.value()) {
-                Some(assertion) => assertions.push(assertion),
-                None => lose(format!("check {} ({})", check.id, rule.key())),
-            },
-            CheckKind::Sections(_) => lose(format!("check {} (sections)", check.id)),
-            CheckKind::Activation(_) => lose(format!("check {} (activation)", check.id)),
-        }
-    }
-    if !assertions.is_empty() && !statements.is_empty() {
-        lose("the judged checks, because assertions replace the judge".to_owned());
-    }
-    let expected =
-        if statements.is_empty() { case.context.clone().unwrap_or_default() } else { statements.join("\n") };
-    let expected = if expected.trim().is_empty() { "See the assertions.".to_owned() } else { expected };
-    map.insert("expected".to_owned(), json!(expected));
-    if !assertions.is_empty() {
-        map.insert("assertions".to_owned(), Value::Array(assertions));
     }
     for (key, script) in [("setup", &case.room.setup), ("teardown", &case.room.teardown)] {
         if let Some(script) = script {
             map.insert(key.to_owned(), json!(script));
         }
     }
-    for (key, value) in &case.meta {
-        map.entry(key.clone()).or_insert_with(|| value.clone());
+    if let Some(actual) = meta.remove("actual").filter(Value::is_string) {
+        map.insert("actual".to_owned(), actual);
     }
-    if !case.room.files.is_empty() || !case.room.overlays.is_empty() {
-        lose("its files".to_owned());
+    for key in writing::keep_meta(&mut map, &meta) {
+        losses.case(&case.id, format!("the key \"{key}\", which means something else here"));
     }
-    RaisedFile { name: format!("{}.yaml", case.id), syntax: Syntax::Yaml, document: Value::Object(map) }
+    // The file's name is the case's id, as far as an id can be one.
+    let wanted = RelPath::new(&case.id).filter(|path| path.as_str() == case.id);
+    let name = names.derive(&wanted.map_or_else(|| slug(&case.id, "eval"), String::from));
+    if name != case.id {
+        losses.case(&case.id, format!("its id, which cannot be a file's name; here it is {name}"));
+    }
+    Some(RaisedFile { name: format!("{name}.yaml"), syntax: Syntax::Yaml, document: Value::Object(map) })
 }
 
-/// Skillet's assertions ignore case, except patterns.
-fn assertion(key: &str, value: &Value) -> Option<Value> {
-    let (kind, wants_ignored_case) = match key {
-        "contains" | "not_contains" | "starts_with" | "ends_with" => (key, true),
-        "regex" => (key, false),
-        "tool_used" => ("tool_called", false),
-        "tool_not_used" => ("tool_not_called", false),
-        _ => return None,
+/// Skillet's assertions ignore case, except patterns, and look at the response.
+fn assertion(kind: &CheckKind, looks_at: &LooksAt) -> Option<Value> {
+    let rule = match kind {
+        CheckKind::Exact(rule) => rule,
+        CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => return None,
     };
-    let text = match value {
-        Value::String(text) if !wants_ignored_case => text,
-        Value::Object(map) if wants_ignored_case && map.get("ignore_case") == Some(&json!(true)) => {
-            map.get("text")?.as_str()?
+    let tool = matches!(rule.key(), "tool_used" | "tool_not_used");
+    if !tool && *looks_at != LooksAt::Output {
+        return None;
+    }
+    let value = rule.value();
+    let (kind, text) = match (rule.key(), &value) {
+        (key @ ("contains" | "not_contains" | "starts_with" | "ends_with"), Value::Object(needle))
+            if needle.get("ignore_case") == Some(&json!(true)) =>
+        {
+            (key, needle.get("text")?.as_str()?)
         }
+        ("regex", Value::String(pattern)) => ("regex", pattern.as_str()),
+        ("tool_used", Value::String(tool)) => ("tool_called", tool.as_str()),
+        ("tool_not_used", Value::String(tool)) => ("tool_not_called", tool.as_str()),
         _ => return None,
     };
     Some(json!({"type": kind, "value": text}))

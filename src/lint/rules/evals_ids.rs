@@ -15,7 +15,7 @@ pub static RULE: LintRule = LintRule {
     summary: "The cases in evals/evals.json have ids in kebab-case, each its own.",
     why: "Ids become file names and words on a command line, and results are compared by them. Numbers \
           are left alone, because some formats want them. Whether the file is valid at all is for \
-          `practicum run` to say.",
+          `practicum check` to say.",
     bad: "{\"id\": \"Case 1: Docker\", \"prompt\": \"…\"}",
     good: "{\"id\": \"docker-deployment\", \"prompt\": \"…\"}",
     convention: None,

@@ -1,0 +1,115 @@
+use serde_json::{Value, json};
+
+use super::evals::Evals;
+use super::{colour, complain, environment, print};
+use crate::dialects::Loaded;
+use crate::intake::{self, Reading};
+use crate::model::{Diagnostic, Severity};
+use crate::report::{render_diagnostics, safe};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept
+or ignored. Exit code 2 if any file has an error.
+
+Examples:
+  practicum check                  every eval file below this folder
+  practicum check evals.json --json
+  practicum check old.json --dialect bmad")]
+pub struct Args {
+    #[command(flatten)]
+    evals: Evals,
+    /// Print the findings as JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+    /// Only errors and warnings
+    #[arg(short, long)]
+    quiet: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    check(&args).unwrap_or_else(|error| complain(&error))
+}
+
+fn check(args: &Args) -> anyhow::Result<u8> {
+    let reading = intake::read(&args.evals.ask(), &environment())?;
+    if args.json {
+        print(&format!("{:#}\n", document(&reading)))?;
+    } else {
+        print(&in_words(&reading, args.quiet))?;
+    }
+    Ok(if reading.has_errors() { 2 } else { 0 })
+}
+
+fn document(reading: &Reading) -> Value {
+    let files: Vec<Value> = reading.files.iter().map(file).collect();
+    json!({"schema_version": 1, "files": files, "ok": !reading.has_errors()})
+}
+
+fn file(file: &Loaded) -> Value {
+    let suite = file.lowered.suite.as_ref();
+    let problems: Vec<Value> =
+        file.lowered.diagnostics.iter().map(|diagnostic| problem(diagnostic, &file.text)).collect();
+    json!({
+        "path": file.path,
+        "dialect": file.dialect,
+        "suite": suite.map(|suite| &suite.name),
+        "cases": suite.map_or(0, |suite| suite.cases.len()),
+        "ok": !file.lowered.diagnostics.has_errors(),
+        "problems": problems,
+    })
+}
+
+fn problem(diagnostic: &Diagnostic, text: &str) -> Value {
+    let position = diagnostic.span.map(|span| span.position(text));
+    json!({
+        "severity": diagnostic.severity,
+        "code": diagnostic.code,
+        "message": diagnostic.message,
+        "line": position.map(|position| position.line),
+        "column": position.map(|position| position.column),
+        "help": diagnostic.help,
+    })
+}
+
+fn in_words(reading: &Reading, quiet: bool) -> String {
+    let mut out = String::new();
+    let mut counts = [0; 3];
+    let mut cases = 0;
+    for file in &reading.files {
+        let diagnostics = &file.lowered.diagnostics;
+        for diagnostic in diagnostics.iter() {
+            counts[diagnostic.severity as usize] += 1;
+        }
+        let worst = diagnostics.iter().map(|diagnostic| diagnostic.severity).min();
+        if worst.is_some_and(|worst| !quiet || worst != Severity::Notice) {
+            out.push_str(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+        }
+        let Some(suite) = &file.lowered.suite else { continue };
+        cases += suite.cases.len();
+        if !quiet {
+            let dialect = file.dialect.unwrap_or_default();
+            let count = suite.cases.len();
+            out.push_str(&format!(
+                "ok {} ({dialect}, {count} {})\n",
+                safe(&file.path.display().to_string()),
+                plural(count, "case")
+            ));
+        }
+    }
+    let [errors, warnings, notices] = counts;
+    let files = reading.files.len();
+    out.push_str(&format!(
+        "{files} {}, {cases} {}: {errors} {}, {warnings} {}, {notices} {}\n",
+        plural(files, "file"),
+        plural(cases, "case"),
+        plural(errors, "error"),
+        plural(warnings, "warning"),
+        plural(notices, "notice"),
+    ));
+    out
+}
+
+fn plural(count: usize, word: &str) -> String {
+    if count == 1 { word.to_owned() } else { format!("{word}s") }
+}

@@ -1,0 +1,102 @@
+use std::path::{Path, PathBuf};
+
+use anyhow::{anyhow, bail};
+
+use super::{colour, complain, environment, print};
+use crate::dialects::{self, RaisedFile};
+use crate::intake::{self, Ask};
+use crate::report::{render_diagnostics, safe};
+use crate::tree::{Syntax, to_yaml};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+What the other format cannot say is told on standard error, one line each.
+
+Examples:
+  practicum convert evals.json --to native -o evals.practicum.yaml
+  practicum convert evals.practicum.yaml --to skillet -o evals/")]
+pub struct Args {
+    /// The eval file, or a folder that is one suite
+    file: PathBuf,
+    /// The format to write
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    to: String,
+    /// The format to read, instead of recognising it
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    dialect: Option<String>,
+    /// Where to write: a file, or a folder for formats that want several; standard output if absent
+    #[arg(short, long)]
+    output: Option<PathBuf>,
+    /// Replace files that exist
+    #[arg(long)]
+    force: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    convert(&args).unwrap_or_else(|error| complain(&error))
+}
+
+fn convert(args: &Args) -> anyhow::Result<u8> {
+    let ask = Ask {
+        paths: vec![args.file.clone()],
+        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
+        ..Ask::default()
+    };
+    let reading = intake::read(&ask, &environment())?;
+    if reading.has_errors() {
+        for file in &reading.files {
+            eprint!("{}", render_diagnostics(&file.lowered.diagnostics, &file.path, &file.text, colour()));
+        }
+        bail!("{} cannot be understood", args.file.display());
+    }
+    let [(suite, _)] = reading.suites.as_slice() else {
+        bail!("{} holds {} suites; name one file", args.file.display(), reading.suites.len());
+    };
+    let to = dialects::dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
+    let folder = match &args.output {
+        Some(output) if to.folder_is_suite() => std::path::absolute(output)?,
+        Some(output) => std::path::absolute(output)?.parent().map(Path::to_owned).unwrap_or_default(),
+        None => std::env::current_dir()?,
+    };
+    let raised = to.raise(suite, &folder);
+    for loss in &raised.losses {
+        eprintln!("lost: {}", safe(loss));
+    }
+    match &args.output {
+        None => raised.files.iter().try_for_each(|file| {
+            let title = if raised.files.len() > 1 { format!("# {}\n", file.name) } else { String::new() };
+            print(&format!("{title}{}", text(file)))
+        })?,
+        Some(output) if to.folder_is_suite() => {
+            for file in &raised.files {
+                let name = crate::model::RelPath::new(&file.name)
+                    .ok_or_else(|| anyhow!("{:?} cannot be a file's name", file.name))?;
+                write(&name.under(output), &text(file), args.force)?;
+            }
+        }
+        Some(output) => {
+            let [file] = raised.files.as_slice() else { bail!("{} wants a folder to write to", args.to) };
+            write(output, &text(file), args.force)?;
+        }
+    }
+    Ok(0)
+}
+
+fn text(file: &RaisedFile) -> String {
+    match file.syntax {
+        Syntax::Yaml => to_yaml(&file.document),
+        Syntax::Json => format!("{:#}\n", file.document),
+    }
+}
+
+fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
+    if path.exists() && !force {
+        bail!("{} exists; say --force to replace it", path.display());
+    }
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    std::fs::write(path, text)?;
+    eprintln!("wrote {}", path.display());
+    Ok(())
+}

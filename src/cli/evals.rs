@@ -1,0 +1,86 @@
+//! The arguments that several commands share.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::dialects;
+use crate::intake::Ask;
+use crate::settings::project_root;
+
+/// Which evals.
+#[derive(clap::Args)]
+pub struct Evals {
+    /// Skill folders, SKILL.md files, eval folders or eval files
+    #[arg(default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Where the evals of the skill are, if not where they usually are
+    #[arg(long, value_name = "PATH")]
+    evals: Option<PathBuf>,
+    /// The skill under test, whatever the files say
+    #[arg(long, value_name = "PATH")]
+    skill: Option<PathBuf>,
+    /// Read the files as this format instead of recognising it
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    dialect: Option<String>,
+}
+
+impl Evals {
+    pub fn ask(&self) -> Ask {
+        Ask {
+            paths: self.paths.clone(),
+            evals: self.evals.clone(),
+            dialect: self.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
+            skill: self.skill.clone(),
+            ..Ask::default()
+        }
+    }
+
+    /// The project of the first path: its settings hold, and records go there.
+    pub fn project(&self) -> PathBuf {
+        let first = self.paths.first().cloned().unwrap_or_else(|| PathBuf::from("."));
+        project_root(&std::path::absolute(&first).unwrap_or(first))
+    }
+}
+
+/// How they are run. Each is the topmost layer of a setting.
+#[derive(clap::Args)]
+pub struct Choices {
+    /// The agent to examine with: claude, builtin, one of practicum.toml, or auto (repeatable)
+    #[arg(long, alias = "harness", value_name = "NAME")]
+    agent: Vec<String>,
+    /// The agent's model
+    #[arg(long)]
+    model: Option<String>,
+    /// How often each case is run
+    #[arg(long, value_name = "N")]
+    repeat: Option<String>,
+    /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+    /// With the skill, without it, or both (repeatable)
+    #[arg(long, value_name = "with|without")]
+    arm: Vec<String>,
+    /// The judge's model
+    #[arg(long, value_name = "MODEL")]
+    judge_model: Option<String>,
+    /// Whose model judges: anthropic, openai or auto
+    #[arg(long, value_name = "PROVIDER")]
+    grading_provider: Option<String>,
+}
+
+impl Choices {
+    /// What was said, by the settings' names.
+    pub fn flags(&self) -> BTreeMap<&'static str, String> {
+        let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));
+        let said = [
+            ("agent", joined(&self.agent)),
+            ("model", self.model.clone()),
+            ("repeat", self.repeat.clone()),
+            ("timeout", self.timeout.clone()),
+            ("arm", joined(&self.arm)),
+            ("judge.model", self.judge_model.clone()),
+            ("judge.provider", self.grading_provider.clone()),
+        ];
+        said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+    }
+}

@@ -1,0 +1,28 @@
+use super::{complain, print};
+use crate::score::FORMATS;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    let text = if args.json {
+        let formats: Vec<serde_json::Value> = FORMATS
+            .iter()
+            .map(|format| serde_json::json!({"name": format.name, "pattern": format.pattern, "example": format.example}))
+            .collect();
+        format!("{:#}\n", serde_json::json!({"schema_version": 1, "formats": formats}))
+    } else {
+        FORMATS
+            .iter()
+            .map(|format| format!("{:<14} {:<38} {}\n", format.name, format.example, format.pattern))
+            .collect()
+    };
+    match print(&text) {
+        Ok(()) => 0,
+        Err(error) => complain(&error),
+    }
+}

@@ -1,0 +1,109 @@
+use serde_json::{Value, json};
+
+use super::evals::{Choices, Evals};
+use super::{complain, environment, print};
+use crate::intake::{self, IntakeError};
+use crate::plan::{Filter, Plan, plan};
+use crate::report::safe;
+use crate::settings::Layers;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    evals: Evals,
+    #[command(flatten)]
+    choices: Choices,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    list(&args).unwrap_or_else(|error| complain(&error))
+}
+
+fn list(args: &Args) -> anyhow::Result<u8> {
+    let environment = environment();
+    let ask = args.evals.ask();
+    let layers = Layers::read(args.choices.flags(), environment.clone(), &args.evals.project())
+        .map_err(IntakeError::from)?;
+    let reading = intake::read(&ask, &environment)?;
+    let invalid = reading.has_errors();
+    let planned = intake::outline(reading, &layers)?;
+    let plan = plan(planned, &Filter::default());
+    if args.json {
+        print(&format!("{:#}\n", document(&plan)))?;
+    } else {
+        print(&in_words(&plan))?;
+    }
+    if invalid {
+        eprintln!("error: some files cannot be understood and are not listed; practicum check says why");
+        return Ok(2);
+    }
+    Ok(0)
+}
+
+/// How many trials of a case there are, by agent and arm.
+fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<(String, String, usize)> {
+    let mut counts: Vec<(String, String, usize)> = Vec::new();
+    for trial in plan.trials.iter().filter(|trial| (trial.suite, trial.case) == (suite, case)) {
+        let (agent, arm) = (trial.condition.agent.clone(), trial.condition.arm.name());
+        match counts.iter_mut().find(|(a, b, _)| *a == agent && *b == arm) {
+            Some((_, _, count)) => *count += 1,
+            None => counts.push((agent, arm, 1)),
+        }
+    }
+    counts
+}
+
+fn document(plan: &Plan) -> Value {
+    let suites: Vec<Value> = plan
+        .suites
+        .iter()
+        .enumerate()
+        .map(|(index, planned)| {
+            let cases: Vec<Value> = planned
+                .suite
+                .cases
+                .iter()
+                .enumerate()
+                .map(|(case_index, case)| {
+                    let trials: Vec<Value> = trials_of(plan, index, case_index)
+                        .into_iter()
+                        .map(|(agent, arm, count)| json!({"agent": agent, "arm": arm, "count": count}))
+                        .collect();
+                    json!({"id": case.id, "group": case.group, "checks": case.checks.len(), "trials": trials})
+                })
+                .collect();
+            let skills: Vec<&str> = planned.suite.skills.iter().map(|skill| skill.name.as_str()).collect();
+            json!({
+                "name": planned.suite.name,
+                "dialect": planned.suite.origin.dialect,
+                "path": planned.suite.origin.path,
+                "skills": skills,
+                "cases": cases,
+            })
+        })
+        .collect();
+    json!({"schema_version": 1, "suites": suites, "trials": plan.trials.len()})
+}
+
+fn in_words(plan: &Plan) -> String {
+    let mut out = String::new();
+    for (index, planned) in plan.suites.iter().enumerate() {
+        let suite = &planned.suite;
+        let skills: Vec<&str> = suite.skills.iter().map(|skill| skill.name.as_str()).collect();
+        let about = if skills.is_empty() { "no skill named".to_owned() } else { skills.join(", ") };
+        out.push_str(&format!("{} ({}; {})\n", safe(&suite.name), suite.origin.dialect, safe(&about)));
+        for (case_index, case) in suite.cases.iter().enumerate() {
+            let trials: Vec<String> = trials_of(plan, index, case_index)
+                .into_iter()
+                .map(|(agent, arm, count)| format!("{count} × {agent} {arm}"))
+                .collect();
+            out.push_str(&format!("  {}  {}\n", safe(&case.id), trials.join(", ")));
+        }
+    }
+    let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
+    out.push_str(&format!("{} suites, {cases} cases, {} trials\n", plan.suites.len(), plan.trials.len()));
+    out
+}

@@ -1,0 +1,233 @@
+use serde_json::{Value, json};
+
+use super::super::rules::{self, Built};
+use super::EntryIds;
+use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Span};
+use crate::score::{Format, Pattern};
+use crate::tree::{Data, Node, Object, closest};
+
+/// An assertion type: the keys it must have, those it may have, and the native check it is.
+struct Kind {
+    name: &'static str,
+    required: &'static [&'static str],
+    optional: &'static [&'static str],
+    /// The native value, from the keys.
+    native: fn(&Given<'_>) -> Value,
+}
+
+static KINDS: &[Kind] = &[
+    Kind {
+        name: "contains",
+        required: &["needle"],
+        optional: &[],
+        native: |given| json!(given.text("needle")),
+    },
+    Kind {
+        name: "not_contains",
+        required: &["needle"],
+        optional: &[],
+        native: |given| json!(given.text("needle")),
+    },
+    Kind {
+        name: "regex",
+        required: &["pattern"],
+        optional: &[],
+        native: |given| json!(given.text("pattern")),
+    },
+    Kind {
+        name: "min_count",
+        required: &["pattern", "count"],
+        optional: &[],
+        native: |given| json!({"pattern": given.text("pattern"), "count": given.int("count")}),
+    },
+    Kind {
+        name: "min_length",
+        required: &["length"],
+        optional: &[],
+        native: |given| json!(given.int("length")),
+    },
+    Kind {
+        name: "max_length",
+        required: &["length"],
+        optional: &[],
+        native: |given| json!(given.int("length")),
+    },
+    Kind { name: "has_urls", required: &[], optional: &["count"], native: |given| json!(given.count()) },
+    Kind { name: "has_entries", required: &[], optional: &["count"], native: |given| json!(given.count()) },
+    Kind {
+        name: "urls_reachable",
+        required: &[],
+        optional: &["count"],
+        native: |given| json!(given.count()),
+    },
+    Kind {
+        name: "has_format",
+        required: &["format"],
+        optional: &["count"],
+        native: |given| json!({"format": given.text("format"), "count": given.count()}),
+    },
+];
+
+/// The keys an entry has, once they are known to be right.
+struct Given<'n> {
+    keys: Vec<(&'static str, &'n Node)>,
+}
+
+impl Given<'_> {
+    fn node(&self, key: &str) -> Option<&Node> {
+        self.keys.iter().find(|(known, _)| *known == key).map(|(_, node)| *node)
+    }
+
+    fn text(&self, key: &str) -> &str {
+        self.node(key).and_then(Node::as_text).unwrap_or_default()
+    }
+
+    fn int(&self, key: &str) -> i64 {
+        match self.node(key).map(|node| &node.data) {
+            Some(Data::Int(value)) => *value,
+            _ => 0,
+        }
+    }
+
+    fn count(&self) -> i64 {
+        self.node("count").map_or(1, |_| self.int("count"))
+    }
+}
+
+pub fn decode(
+    spec: &mut Object<'_>,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
+    let Some(node) = spec.get("assertions") else { return Vec::new() };
+    let Some(entries) = node.as_list() else {
+        crate::tree::wrong_type(node, "assertions", "a list", diagnostics);
+        return Vec::new();
+    };
+    entries.iter().filter_map(|entry| assertion(entry, looks_at, ids, diagnostics)).collect()
+}
+
+/// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
+fn assertion(
+    node: &Node,
+    looks_at: &LooksAt,
+    ids: &mut EntryIds,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
+    let mut entry = Object::new(node, "an assertion", diagnostics)?;
+    let id = ids.take(&mut entry, "an assertion", diagnostics);
+    let kind = kind(&mut entry, diagnostics)?;
+    let name = match entry.get("name") {
+        Some(name) => crate::tree::text_of(name, "name", diagnostics),
+        None => None,
+    };
+    let mut fine = true;
+    let mut keys = Vec::new();
+    for key in kind.required.iter().chain(kind.optional) {
+        if let Some(value) = entry.get(key) {
+            keys.push((*key, value));
+        }
+    }
+    let known: Vec<&str> = kind.required.iter().chain(kind.optional).copied().collect();
+    for unknown in entry.rest() {
+        fine = false;
+        let message = format!("unknown key \"{}\" for \"{}\"", unknown.key, kind.name);
+        // The older spelling of every payload, whose meaning depended on the type.
+        let meant =
+            if unknown.key == "value" { known.first().copied() } else { closest(&unknown.key, &known) };
+        match meant {
+            Some(meant) => diagnostics.error_help(
+                "unknown-key",
+                unknown.key_span,
+                message,
+                format!("did you mean \"{meant}\"?"),
+            ),
+            None => diagnostics.error("unknown-key", unknown.key_span, message),
+        }
+    }
+    for key in
+        kind.required.iter().filter(|key| !keys.iter().any(|(given, node)| given == *key && !node.is_null()))
+    {
+        fine = false;
+        let start = Span::new(node.span.start, node.span.start + 1);
+        diagnostics.error("missing-key", start, format!("\"{}\" needs \"{key}\"", kind.name));
+    }
+    for (key, value) in &keys {
+        fine &= right_type(kind, key, value, diagnostics);
+    }
+    if !fine {
+        return None;
+    }
+    let given = Given { keys };
+    let Built::Rule(rule, _) = rules::build(kind.name, &(kind.native)(&given), node.span, diagnostics) else {
+        return None;
+    };
+    Some(Check {
+        id: id?.to_owned(),
+        name: name.map(str::to_owned),
+        need: Need::Required,
+        looks_at: looks_at.clone(),
+        kind: CheckKind::Exact(rule),
+    })
+}
+
+fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'static Kind> {
+    let Some(node) = entry.get("type") else {
+        entry.missing("type", diagnostics);
+        return None;
+    };
+    let word = node.as_text().unwrap_or_default();
+    let found = KINDS.iter().find(|kind| kind.name == word);
+    if found.is_none() {
+        let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let help = closest(word, &names).map_or_else(
+            || format!("the types are {}", names.join(", ")),
+            |known| format!("did you mean \"{known}\"?"),
+        );
+        let shown = node.as_text().map_or_else(|| node.what().to_owned(), |word| format!("\"{word}\""));
+        diagnostics.error_help("unknown-type", node.span, format!("no assertion has the type {shown}"), help);
+    }
+    found
+}
+
+fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostics) -> bool {
+    let wants_int = key == "count" || key == "length";
+    match &value.data {
+        Data::Int(_) if wants_int => true,
+        Data::Text(text) if !wants_int => match key {
+            "pattern" => match Pattern::new(text) {
+                Ok(_) => true,
+                Err(problem) => {
+                    diagnostics.error(
+                        "invalid-pattern",
+                        value.span,
+                        format!("the pattern does not compile: {problem}"),
+                    );
+                    false
+                }
+            },
+            "format" => known_format(text, value.span, diagnostics),
+            _ => true,
+        },
+        // Already told as missing.
+        Data::Null if kind.required.contains(&key) => false,
+        _ => {
+            let expected = if wants_int { "a whole number" } else { "text" };
+            crate::tree::wrong_type(value, key, expected, diagnostics);
+            false
+        }
+    }
+}
+
+fn known_format(name: &str, span: Span, diagnostics: &mut Diagnostics) -> bool {
+    if Format::named(name).is_some() {
+        return true;
+    }
+    let help = Format::near_miss(name).map_or_else(
+        || "for a pattern of your own use an assertion of type regex".to_owned(),
+        |known| format!("did you mean \"{known}\"?"),
+    );
+    diagnostics.error_help("unknown-format", span, format!("there is no format \"{name}\""), help);
+    false
+}

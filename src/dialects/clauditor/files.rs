@@ -1,0 +1,103 @@
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::model::{Access, Diagnostics, Fixture, LooksAt, RelPath, Span};
+use crate::tree::{Node, Object, text_of};
+
+/// The declared inputs: files below the spec's folder, each laid flat into the workspace.
+pub fn inputs(spec: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
+    let Some(node) = spec.given("input_files") else { return Vec::new() };
+    let Some(entries) = node.as_list() else {
+        crate::tree::wrong_type(node, "input_files", "a list", diagnostics);
+        return Vec::new();
+    };
+    let mut seen: HashMap<String, Span> = HashMap::new();
+    let mut fixtures = Vec::new();
+    for entry in entries {
+        let Some(fixture) = input(entry, folder, diagnostics) else { continue };
+        if seen.insert(fixture.to.as_str().to_owned(), entry.span).is_some() {
+            let message = format!("another input is already staged as \"{}\"", fixture.to);
+            diagnostics.error_help(
+                "duplicate-input",
+                entry.span,
+                message,
+                "inputs are laid flat into one folder: rename one of them",
+            );
+            continue;
+        }
+        fixtures.push(fixture);
+    }
+    fixtures
+}
+
+fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fixture> {
+    let mut wrong = |why: String| {
+        diagnostics.error("invalid-input-file", node.span, why);
+        None
+    };
+    let Some(text) = node.as_text().filter(|text| !text.is_empty()) else {
+        return wrong("an input file must be a path that is not empty".to_owned());
+    };
+    if Path::new(text).is_absolute() {
+        return wrong(format!("\"{text}\" is absolute; inputs are relative to the spec's folder"));
+    }
+    let Ok(resolved) = folder.join(text).canonicalize() else {
+        return wrong(format!("\"{text}\" does not exist below {}", folder.display()));
+    };
+    let Ok(root) = folder.canonicalize() else {
+        return wrong(format!("{} cannot be resolved", folder.display()));
+    };
+    if !resolved.starts_with(&root) {
+        return wrong(format!("\"{text}\" leads out of the spec's folder"));
+    }
+    if !resolved.is_file() {
+        return wrong(format!("\"{text}\" is not a regular file"));
+    }
+    let name = resolved.file_name().and_then(|name| name.to_str()).and_then(RelPath::new);
+    match name {
+        Some(to) => Some(Fixture { from: resolved, to, access: Access::Mutable }),
+        None => wrong(format!("\"{text}\" has a name that cannot be staged")),
+    }
+}
+
+/// What all checks read: the one file, else the files that match, else what the agent said.
+pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Diagnostics) -> LooksAt {
+    let one = spec.given("output_file").and_then(|node| {
+        let text = text_of(node, "output_file", diagnostics)?;
+        let path = RelPath::new(text);
+        if path.is_none() {
+            let message = format!("\"{text}\" is not a path inside the agent's working folder");
+            diagnostics.error("escaping-path", node.span, message);
+        }
+        path
+    });
+    let mut globs = Vec::new();
+    for node in spec.list("output_files", diagnostics).unwrap_or_default() {
+        let Some(glob) = text_of(node, "output_files", diagnostics) else { continue };
+        let name = glob.rsplit('/').next().unwrap_or(glob);
+        let literal = !glob.contains(['*', '?', '[']);
+        if literal && inputs.iter().any(|input| input.to.as_str() == name) {
+            let message = format!("the output \"{glob}\" has the name of an input");
+            diagnostics.error_help(
+                "output-is-input",
+                node.span,
+                message,
+                "let the skill write to another name",
+            );
+        }
+        if glob.is_empty() || Path::new(glob).is_absolute() || glob.split('/').any(|part| part == "..") {
+            diagnostics.error(
+                "escaping-path",
+                node.span,
+                format!("\"{glob}\" does not stay inside the agent's working folder"),
+            );
+            continue;
+        }
+        globs.push(glob.to_owned());
+    }
+    match one {
+        Some(path) => LooksAt::File(path),
+        None if globs.is_empty() => LooksAt::Output,
+        None => LooksAt::Files(globs),
+    }
+}

@@ -1,0 +1,75 @@
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Access, Diagnostics, Fixture, RelPath};
+use crate::skill::tidy;
+use crate::tree::Object;
+
+/// Where the files that a case names may lie, in the order they are looked for.
+#[derive(Debug, Default)]
+pub struct Files {
+    pub roots: Vec<PathBuf>,
+    /// A folder whose own path a declared path may begin with: `evals/…/<name>/`.
+    pub below: Option<Below>,
+}
+
+#[derive(Debug)]
+pub struct Below {
+    pub folder: PathBuf,
+    /// Any of these may be the last part of what the declared path begins with.
+    pub names: Vec<String>,
+}
+
+impl Files {
+    fn candidates(&self, declared: &RelPath) -> Vec<PathBuf> {
+        let mut candidates: Vec<PathBuf> = self.roots.iter().map(|root| declared.under(root)).collect();
+        if let Some(Below { folder, names }) = &self.below {
+            let parts: Vec<&str> = declared.as_str().split('/').collect();
+            if parts.first() == Some(&"evals") {
+                let last = parts.iter().rposition(|part| names.iter().any(|name| name == part)).unwrap_or(0);
+                let rest: PathBuf = parts[last + 1..].iter().collect();
+                if rest != Path::new("") {
+                    candidates.push(folder.join(rest));
+                }
+            }
+        }
+        candidates.iter().map(|path| tidy(path)).collect()
+    }
+}
+
+/// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
+/// because checking and converting go on without it; running does not.
+pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
+    let mut seen = HashSet::new();
+    let mut fixtures = Vec::new();
+    for (declared, span) in object.texts("files", diagnostics).unwrap_or_default() {
+        let Some(to) = RelPath::new(declared) else {
+            diagnostics.error_help(
+                "escaping-path",
+                span,
+                format!("{declared:?} is not a path inside the workspace"),
+                "write it relative, without \"..\"",
+            );
+            continue;
+        };
+        if !seen.insert(to.clone()) {
+            diagnostics.notice("duplicate-file", span, format!("{to} is named twice"));
+            continue;
+        }
+        let candidates = files.candidates(&to);
+        let found = candidates.iter().find(|path| path.exists());
+        if found.is_none() {
+            let looked: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
+            diagnostics.warning_help(
+                "file-not-found",
+                span,
+                format!("{to} does not exist"),
+                format!("looked for {}", looked.join(" and ")),
+            );
+        }
+        if let Some(from) = found.or(candidates.first()) {
+            fixtures.push(Fixture { from: from.clone(), to, access: Access::ReadOnly });
+        }
+    }
+    fixtures
+}

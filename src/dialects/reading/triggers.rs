@@ -1,0 +1,60 @@
+use super::{Ids, Kept, activation, blank_case, slug};
+use crate::model::{Case, Diagnostics, Expect, PassRule, Room};
+use crate::tree::{Node, Object};
+
+/// How often a query runs when nobody says.
+pub const RUNS: u32 = 3;
+
+/// The share of runs from which on a skill counts as fired, when nobody says.
+pub const THRESHOLD: f64 = 0.5;
+
+/// A list of queries, each with whether the skill should fire.
+pub struct Triggers<'t> {
+    pub skill: &'t str,
+    pub room: &'t Room,
+}
+
+/// Whether a list is meant as a trigger set.
+pub fn are(items: &[Node]) -> bool {
+    items.iter().any(|item| item.has("query") || item.has("should_trigger"))
+}
+
+impl Triggers<'_> {
+    pub fn cases(&self, items: &[Node], kept: &mut Kept, diagnostics: &mut Diagnostics) -> Vec<Case> {
+        let mut ids = Ids::default();
+        if items.is_empty() {
+            diagnostics.error("no-cases", None, "there are no queries; a suite without cases proves nothing");
+        }
+        items.iter().filter_map(|node| self.case(node, &mut ids, kept, diagnostics)).collect()
+    }
+
+    fn case(
+        &self,
+        node: &Node,
+        ids: &mut Ids,
+        kept: &mut Kept,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Case> {
+        let mut item = Object::new(node, "a trigger query", diagnostics)?;
+        let query = item.required_text("query", diagnostics);
+        let expect = item.bool("should_trigger", diagnostics).map(|should| match should {
+            true => Expect::Must,
+            false => Expect::MustNot,
+        });
+        if item.given("should_trigger").is_none() {
+            item.missing("should_trigger", diagnostics);
+        }
+        let id = match item.given("id") {
+            Some(_) => ids.given(&mut item, diagnostics),
+            None => query.map(|query| ids.derive(&slug(query, "query"))),
+        };
+        let meta = kept.rest(&item, "a trigger query", diagnostics);
+        Some(Case {
+            room: self.room.clone(),
+            checks: vec![activation(vec![self.skill.to_owned()], expect?)],
+            pass_when: PassRule::FireRate(None),
+            meta,
+            ..blank_case(id?, query?.to_owned())
+        })
+    }
+}

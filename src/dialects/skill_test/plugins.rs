@@ -1,0 +1,97 @@
+//! Where the skills of a suite lie, and which others lie there too.
+
+use std::path::{Path, PathBuf};
+
+use super::super::Place;
+use super::super::reading::{self, is_skill};
+use crate::model::{Diagnostics, SkillRef};
+use crate::skill::{Skill, tidy};
+
+pub struct Found {
+    pub skills: Vec<SkillRef>,
+    /// The others, which are staged too, because which one is picked is the question.
+    pub rivals: Vec<SkillRef>,
+}
+
+/// More folders than this in one place are not plugins.
+const MOST: usize = 1000;
+
+pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Found {
+    let here = shelf(folder, place);
+    let mut skills = Vec::new();
+    for skill in wanted {
+        let fits = |on_shelf: &&SkillRef| {
+            on_shelf.name == skill.name && (skill.plugin.is_none() || on_shelf.plugin == skill.plugin)
+        };
+        // A skills folder has no plugins to tell apart, so the name alone decides there.
+        let by_name = |on_shelf: &&SkillRef| on_shelf.name == skill.name && on_shelf.plugin.is_none();
+        match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
+            Some(on_shelf) => skills.push(SkillRef { path: on_shelf.path.clone(), ..skill }),
+            None => {
+                let of = skill
+                    .plugin
+                    .as_ref()
+                    .map_or_else(String::new, |plugin| format!(" of plugin \"{plugin}\""));
+                diagnostics.warning_help(
+                    "skill-not-found",
+                    None,
+                    format!("the skill \"{}\"{of} was not found", skill.name),
+                    "say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)",
+                );
+                skills.push(skill);
+            }
+        }
+    }
+    let rivals =
+        here.into_iter().filter(|rival| !skills.iter().any(|skill| skill.path == rival.path)).collect();
+    Found { skills, rivals }
+}
+
+/// All skills in the first place that has any: the plugins the user named, those beside the suite's
+/// folder, those beside or in the project, else a skills folder.
+fn shelf(folder: &Path, place: &Place) -> Vec<SkillRef> {
+    let beside = [folder.join("../plugins"), place.project.join("../plugins"), place.project.join("plugins")];
+    let plugins = place.plugins.iter().cloned().chain(beside).map(|root| in_plugins(&tidy(&root)));
+    let homes = [
+        folder.join("skills"),
+        folder.join("../skills"),
+        place.project.join("skills"),
+        place.project.join(".claude/skills"),
+    ];
+    let skills = homes.iter().map(|home| in_skills(&tidy(home), None));
+    plugins.chain(skills).find(|found| !found.is_empty()).unwrap_or_default()
+}
+
+fn in_plugins(root: &Path) -> Vec<SkillRef> {
+    let mut found = Vec::new();
+    for plugin in folders(root) {
+        let name = plugin.file_name().map(|name| name.to_string_lossy().into_owned());
+        found.extend(in_skills(&plugin.join("skills"), name.clone()));
+        // A plugin may be a single skill.
+        if is_skill(&plugin) {
+            found.push(skill_ref(&plugin, name));
+        }
+    }
+    found
+}
+
+fn in_skills(home: &Path, plugin: Option<String>) -> Vec<SkillRef> {
+    let skills = folders(home).into_iter().filter(|path| is_skill(path));
+    skills.map(|path| skill_ref(&path, plugin.clone())).collect()
+}
+
+/// A rival that cannot be read is still a rival, under the name of its folder.
+fn skill_ref(path: &Path, plugin: Option<String>) -> SkillRef {
+    match Skill::read(path) {
+        Ok(skill) => SkillRef { name: skill.name, path: Some(tidy(path)), plugin },
+        Err(_) => SkillRef { plugin, ..reading::skill_at(path, &mut Diagnostics::default()) },
+    }
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let mut folders: Vec<PathBuf> =
+        entries.flatten().take(MOST).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}

@@ -1,0 +1,52 @@
+//! Files that people really have, where `PRACTICUM_CORPUS` says they are: a folder for each dialect.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::dialects::{Place, dialect, load};
+use crate::model::{Diagnostic, Severity};
+
+#[test]
+fn every_file_is_recognised_and_has_no_error() {
+    let Some(corpus) = std::env::var_os("PRACTICUM_CORPUS") else {
+        println!("skipped: PRACTICUM_CORPUS names no folder");
+        return;
+    };
+    let mut wrong = Vec::new();
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    for entry in std::fs::read_dir(&corpus).expect("a folder").flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if dialect(&name).is_none() {
+            println!("no dialect is called {name}");
+            continue;
+        }
+        for file in ignore::Walk::new(entry.path()).flatten() {
+            let path = file.path();
+            let evals =
+                path.extension().is_some_and(|ending| ["json", "yaml", "yml"].iter().any(|e| ending == *e));
+            if !evals {
+                continue;
+            }
+            *seen.entry(name.clone()).or_default() += 1;
+            let loaded = load(path, &place(path, &entry.path()), None);
+            let count = loaded.lowered.suite.as_ref().map_or(0, |suite| suite.cases.len());
+            println!("{} {:?} {count} cases", path.display(), loaded.dialect);
+            for Diagnostic { severity, code, message, .. } in loaded.lowered.diagnostics.iter() {
+                println!("    {severity:?} {code}: {message}");
+                if *severity == Severity::Error {
+                    wrong.push(format!("{}: {message}", path.display()));
+                }
+            }
+            if loaded.dialect != Some(name.as_str()) || count == 0 {
+                wrong.push(format!("{}: {:?}, {count} cases", path.display(), loaded.dialect));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(!seen.is_empty(), "the corpus is empty");
+    println!("{seen:?}");
+}
+
+fn place(path: &Path, project: &Path) -> Place {
+    Place { root: path.parent().expect("a folder").to_owned(), project: project.to_owned(), plugins: None }
+}

@@ -1,0 +1,188 @@
+//! Which of the foreign formats a document is of, by its content first and its name second. One
+//! table for those that share file names and shapes, so that no two claim the same document.
+
+use super::Fit;
+use crate::model::RelPath;
+use crate::tree::{Data, Node, Source};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    SkillTest,
+    Bmad,
+    WritingSkills,
+    SkillCreator,
+}
+
+/// The format a document is of, and another that could read it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    pub is: Format,
+    pub or: Option<Format>,
+}
+
+pub fn fit(source: &Source, format: Format) -> Fit {
+    match tell(source) {
+        Some(told) if told.is == format => Fit::Sure,
+        Some(told) if told.or == Some(format) => Fit::Possible,
+        Some(_) | None => Fit::No,
+    }
+}
+
+pub fn tell(source: &Source) -> Option<Told> {
+    let root = &source.root;
+    match &root.data {
+        Data::Map(_) if root.has("practicum") => None,
+        Data::Map(_) => mapping(source),
+        Data::List(items) => array(items, source),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => None,
+    }
+}
+
+fn only(is: Format) -> Option<Told> {
+    Some(Told { is, or: None })
+}
+
+fn mapping(source: &Source) -> Option<Told> {
+    let root = &source.root;
+    if let Some(evals) = root.get("evals") {
+        return Some(evals_of(evals.as_list().unwrap_or_default(), source));
+    }
+    let skills = root.get("skills").and_then(Node::as_list).unwrap_or_default();
+    if skills.iter().any(|skill| skill.has("test_cases")) {
+        return only(Format::SkillTest);
+    }
+    let cases = root.get("cases")?.as_list()?;
+    let any = |key: &str| cases.iter().any(|case| case.has(key));
+    if expectations(cases).any(|item| item.has("criterion")) {
+        only(Format::WritingSkills)
+    } else if any("rubric") {
+        only(Format::Bmad)
+    } else if any("expectation") {
+        only(Format::SkillTest)
+    } else if any("input") {
+        only(Format::Bmad)
+    } else if cases.is_empty() && root.has("version") && root.has("skill") {
+        // As it is before its author writes the first case.
+        only(Format::WritingSkills)
+    } else {
+        None
+    }
+}
+
+fn expectations(cases: &[Node]) -> impl Iterator<Item = &Node> {
+    cases.iter().filter_map(|case| case.get("expectations")?.as_list()).flatten()
+}
+
+fn evals_of(evals: &[Node], source: &Source) -> Told {
+    let any = |key: &str| evals.iter().any(|eval| eval.has(key));
+    if expectations(evals).any(|item| item.as_map().is_some()) {
+        return Told { is: Format::WritingSkills, or: None };
+    }
+    let texts = expectations(evals).any(|item| item.as_text().is_some());
+    // BMad has no assertions: read as BMad, such a file would lose its checks.
+    if !texts || any("assertions") {
+        return Told { is: Format::SkillCreator, or: None };
+    }
+    if any("timeout") || has_overlays(evals, source) {
+        return Told { is: Format::Bmad, or: None };
+    }
+    if evals.iter().any(|eval| eval.get("id").and_then(Node::as_text).is_some()) {
+        return Told { is: Format::Bmad, or: Some(Format::SkillCreator) };
+    }
+    Told { is: Format::SkillCreator, or: Some(Format::Bmad) }
+}
+
+/// Whether setup overlays lie beside the file, for all evals or for one.
+fn has_overlays(evals: &[Node], source: &Source) -> bool {
+    let folder = source.folder();
+    folder.join("setup").is_dir()
+        || evals
+            .iter()
+            .filter_map(|eval| match &eval.get("id")?.data {
+                Data::Text(id) => RelPath::new(id),
+                Data::Int(id) => RelPath::new(&id.to_string()),
+                _ => None,
+            })
+            .any(|id| id.under(folder).join("setup").is_dir())
+}
+
+/// The names BMad gives its trigger sets.
+const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
+
+fn array(items: &[Node], source: &Source) -> Option<Told> {
+    let any = |key: &str| items.iter().any(|item| item.has(key));
+    let named = source.path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known));
+    if any("expected_skill") {
+        only(Format::SkillTest)
+    } else if any("query") && any("should_trigger") {
+        if named {
+            only(Format::Bmad)
+        } else {
+            Some(Told { is: Format::SkillCreator, or: Some(Format::Bmad) })
+        }
+    } else if any("rubric") || any("input") || named {
+        only(Format::Bmad)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    #[test]
+    fn content_first_name_second() {
+        use Format::{Bmad, SkillCreator, SkillTest, WritingSkills};
+        let sure = |is| Some(Told { is, or: None });
+        let rather = |is, or| Some(Told { is, or: Some(or) });
+        for (name, text, expected) in [
+            ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"input":"i","rubric":["r"]}]}"#, sure(Bmad)),
+            ("evals.json", r#"{"cases":[{"input":"i"}]}"#, sure(Bmad)),
+            ("cases.json", r#"[{"input":"i","rubric":["r"]}]"#, sure(Bmad)),
+            ("evals.json", r#"{"evals":[{"id":"A1","expectations":["e"]}]}"#, rather(Bmad, SkillCreator)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"],"timeout":9}]}"#, sure(Bmad)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, rather(SkillCreator, Bmad)),
+            ("evals.json", r#"{"evals":[{"id":"a","assertions":["e"]}]}"#, sure(SkillCreator)),
+            (
+                "evals.json",
+                r#"{"evals":[{"id":"a","expectations":["e"],"assertions":["e"]}]}"#,
+                sure(SkillCreator),
+            ),
+            ("evals.json", r#"{"evals":[]}"#, sure(SkillCreator)),
+            ("evals.json", r#"{"evals":3}"#, sure(SkillCreator)),
+            ("s.json", r#"{"skills":[{"name":"s","test_cases":[]}]}"#, sure(SkillTest)),
+            ("s.json", r#"{"skill":"s","cases":[{"prompt":"p","expectation":"must"}]}"#, sure(SkillTest)),
+            ("s.json", r#"{"cases":[{"input":"p","expectation":"must"}]}"#, sure(SkillTest)),
+            ("s.json", r#"[{"input":"i","expected_skill":null}]"#, sure(SkillTest)),
+            ("triggers.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
+            ("trigger-queries.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
+            ("set.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
+            ("triggers.json", "[]", sure(Bmad)),
+            ("set.json", "[]", None),
+            ("x.json", r#"{"practicum":1,"evals":[]}"#, None),
+            ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, None),
+            ("x.json", r#"{"cases":3}"#, None),
+            ("x.json", r#"{"skills":["a"]}"#, None),
+            ("x.json", "3", None),
+        ] {
+            let source = testing::parse(std::path::Path::new("/nowhere").join(name), text);
+            assert_eq!(tell(&source), expected, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn overlays_beside_the_file_make_it_bmad() {
+        let text = r#"{"evals":[{"id":7,"expectations":["e"]}]}"#;
+        for overlay in ["setup", "7/setup"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
+            let source = testing::parse(folder.path().join("evals.json"), text);
+            assert_eq!(tell(&source), Some(Told { is: Format::Bmad, or: None }), "{overlay}");
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! writing-skills: `evals.json` with criteria that a judge scores from 1 to 5.
+
+use std::path::{Path, PathBuf};
+
+use super::reading::{self, Ids, Kept, is_skill};
+use super::told_apart::{self, Format};
+use super::{Dialect, Fit, Place, Raised};
+use crate::model::{
+    Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef, Suite,
+};
+use crate::skill::tidy;
+use crate::tree::{Data, Node, Object, Source, wrong_type};
+
+mod raise;
+
+pub struct WritingSkills;
+
+const NAME: &str = "writing-skills";
+
+/// Words with which nothing can be shown to be false.
+const VAGUE: [&str; 4] = ["appropriate", "reasonable", "good", "correctly"];
+
+impl Dialect for WritingSkills {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        told_apart::fit(source, Format::WritingSkills)
+    }
+
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
+        raise::raise(suite, folder)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut kept = Kept::default();
+        let mut file = Object::new(&source.root, "the file", diagnostics)?;
+        let version = version(&mut file, diagnostics);
+        let skill = skill(&mut file, source.folder(), place, diagnostics);
+        let key = reading::one_key(&mut file, ["cases", "evals"], diagnostics);
+        let nodes = file.list(key, diagnostics);
+        if file.given(key).is_none() {
+            file.missing(key, diagnostics);
+        }
+        let mut meta = kept.rest(&file, "the file", diagnostics);
+        meta.extend(version.map(|node| ("version".to_owned(), node.to_value())));
+        let nodes = nodes?;
+        if nodes.is_empty() {
+            diagnostics.error(
+                "no-cases",
+                source.root.span,
+                "there are no cases; a suite without cases proves nothing",
+            );
+        }
+        let files =
+            reading::Files { roots: vec![place.project.clone(), source.folder().to_owned()], below: None };
+        let mut reader = Reader { files, ids: Ids::default(), kept };
+        let cases = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
+        Some(Suite {
+            cases,
+            defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
+            gates: reading::all_cases_pass(),
+            skills: vec![skill.clone()],
+            meta,
+            ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
+        })
+    }
+}
+
+/// The schema's version, of which 1 is the only one there is.
+fn version<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<&'n Node> {
+    let node = file.given("version")?;
+    let major = match &node.data {
+        Data::Text(text) => text.split('.').next().unwrap_or_default().trim_start_matches('v').to_owned(),
+        Data::Int(number) => number.to_string(),
+        Data::Float(number) => number.trunc().to_string(),
+        Data::Null | Data::Bool(_) | Data::List(_) | Data::Map(_) => {
+            wrong_type(node, "version", "text like \"1.0\"", diagnostics);
+            return None;
+        }
+    };
+    if major != "1" {
+        diagnostics.error_help(
+            "unknown-version",
+            node.span,
+            format!("version {} of the format is not known", node.to_value()),
+            "\"1.0\" is",
+        );
+    }
+    Some(node)
+}
+
+/// The skill at the path the file gives, seen from the project, then from the file. Files move
+/// between machines more often than between skills, so the skill they lie in is tried last.
+fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> SkillRef {
+    let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
+    let node = file.given(key);
+    let said = file.text(key, diagnostics).map(str::trim).filter(|said| !said.is_empty());
+    let Some((said, node)) = said.zip(node) else {
+        return reading::skill_beside(folder, &place.project, None, diagnostics);
+    };
+    // Joining an absolute path gives that path.
+    let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
+    if let Some(found) = wanted.iter().find_map(|path| skill_folder(path)) {
+        return reading::skill_at(&found, diagnostics);
+    }
+    let name =
+        wanted[0].file_name().map_or_else(|| said.to_owned(), |name| name.to_string_lossy().into_owned());
+    if let Some(around) = folder.parent().filter(|around| is_skill(around)) {
+        diagnostics.warning(
+            "skill-elsewhere",
+            node.span,
+            format!("there is no skill at {said}; taking the one this file lies in"),
+        );
+        return reading::skill_at(around, diagnostics);
+    }
+    diagnostics.warning_help(
+        "skill-not-found",
+        node.span,
+        format!("there is no skill at {said}"),
+        "name its folder with --skill",
+    );
+    SkillRef { name, path: None, plugin: None }
+}
+
+/// The folder itself, or the one that the named SKILL.md lies in.
+fn skill_folder(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return path
+            .parent()
+            .filter(|folder| folder.join(crate::skill::SKILL_FILE) == path)
+            .map(Path::to_owned);
+    }
+    is_skill(path).then(|| path.to_owned())
+}
+
+/// What every case of a file shares.
+struct Reader {
+    files: reading::Files,
+    ids: Ids,
+    kept: Kept,
+}
+
+impl Reader {
+    fn case(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut case = Object::new(node, "a case", diagnostics)?;
+        let id = self.ids.given(&mut case, diagnostics);
+        let prompt = case.required_text("prompt", diagnostics);
+        let files = reading::fixtures(&mut case, &self.files, diagnostics);
+        let expectations = case.list("expectations", diagnostics);
+        let expectations_node = case.given("expectations");
+        if expectations_node.is_none() {
+            case.missing("expectations", diagnostics);
+        }
+        let mut checks = Checks::default();
+        for node in expectations.unwrap_or_default() {
+            checks.add(node, &mut self.kept, diagnostics);
+        }
+        let required = checks.list.iter().any(|check| check.need == Need::Required);
+        if expectations.is_some() && !required && !checks.refused {
+            diagnostics.error_help(
+                "nothing-required",
+                expectations_node.map(|node| node.span),
+                "no expectation of this case is required, so it can never fail",
+                "set \"required\": true on at least one",
+            );
+        }
+        let mut meta = self.kept.rest(&case, "a case", diagnostics);
+        if !checks.more.is_empty() {
+            meta.insert("expectations".to_owned(), checks.more.into());
+        }
+        Some(Case {
+            room: Room { files, ..Room::default() },
+            checks: checks.list,
+            meta,
+            ..reading::blank_case(id?, prompt?.to_owned())
+        })
+    }
+}
+
+/// The checks of one case, as they are read.
+#[derive(Default)]
+struct Checks {
+    list: Vec<Check>,
+    /// Whether something here was wrong, so that the list is not all that was said.
+    refused: bool,
+    ids: Ids,
+    /// What expectations say beyond their checks, by check.
+    more: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Checks {
+    fn add(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) {
+        let check = self.expectation(node, kept, diagnostics);
+        self.refused |= check.is_none();
+        self.list.extend(check);
+    }
+
+    fn expectation(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) -> Option<Check> {
+        let mut object = Object::new(node, "an expectation", diagnostics)?;
+        let label_node = object.given("criterion");
+        let label = object.required_text("criterion", diagnostics).map(str::trim);
+        let description_node = object.given("description");
+        let description = object.required_text("description", diagnostics).map(str::trim);
+        let required_node = object.given("required");
+        let required = object.bool("required", diagnostics);
+        let rest = kept.rest(&object, "an expectation", diagnostics);
+        if required_node.is_none() {
+            diagnostics.warning_help(
+                "missing-key",
+                node.span,
+                "\"required\" is missing; taken as true",
+                "say whether a case that misses this fails",
+            );
+        }
+        if let (Some(description), Some(node)) = (description, description_node)
+            && let Some(word) = vague_word(description)
+        {
+            diagnostics.warning_help(
+                "vague-criterion",
+                node.span,
+                format!("\"{word}\" cannot be shown to be false"),
+                "say what would be seen if it were not so",
+            );
+        }
+        let (label, description) = (label?, description?);
+        if self.ids.has(label) {
+            diagnostics.warning_help(
+                "duplicate-criterion",
+                label_node.map(|node| node.span),
+                format!("another expectation of this case is already called \"{label}\""),
+                "scores are compared by criterion; give each its own label",
+            );
+        }
+        let id = self.ids.derive(label);
+        if !rest.is_empty() {
+            self.more.insert(id.clone(), serde_json::json!(rest));
+        }
+        Some(Check {
+            name: (id != label).then(|| label.to_owned()),
+            id,
+            need: if required.unwrap_or(true) { Need::Required } else { Need::Advisory },
+            looks_at: LooksAt::WholeRun,
+            kind: CheckKind::Judged(Judged {
+                statement: description.to_owned(),
+                context: None,
+                scale: Scale::OneToFive,
+            }),
+        })
+    }
+}
+
+fn vague_word(description: &str) -> Option<&'static str> {
+    let words = description.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    words.into_iter().find_map(|word| VAGUE.iter().copied().find(|vague| *vague == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&WritingSkills, "evals.json", text, expected)
+    }
+
+    /// A file with one case that has these expectations.
+    fn expecting(expectations: &str) -> String {
+        format!(
+            r#"{{"skill": "s", "cases": [{{"id": "a", "prompt": "p", "expectations": {expectations}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (r#"{"version": "1.0", "skill": "s"}"#, &["error missing-key 1:1"] as &[&str]),
+            (r#"{"version": "1.0", "skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"version": "2.0", "skill": 3, "cases": {}}"#,
+                &["error unknown-version 1:13", "error wrong-type 1:29", "error wrong-type 1:41"],
+            ),
+            (
+                r#"{"skill": "s", "cases": [{}, 3]}"#,
+                &[
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error wrong-type 1:30",
+                ],
+            ),
+            (
+                r#"{"cases": [{"id": 1, "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]},
+                    {"id": "1", "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error duplicate-id 2:28"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "files": ["../x"], "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error escaping-path 1:47"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn expectations() {
+        for (expectations, expected) in [
+            ("[]", &["error nothing-required 1:69"] as &[&str]),
+            ("3", &["error wrong-type 1:69"]),
+            (r#"["text"]"#, &["error wrong-type 1:70"]),
+            (r#"[{"criterion": "c", "description": "d", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": false}]"#,
+                &["error nothing-required 1:69"],
+            ),
+            (r#"[{"criterion": "c", "description": "d", "required": "yes"}]"#, &["error wrong-type 1:121"]),
+            (r#"[{"criterion": "c", "description": "d"}]"#, &["warning missing-key 1:70"]),
+            (
+                r#"[{"criterion": "c", "descripton": "d", "required": true}]"#,
+                &["error missing-key 1:70", "notice unknown-key 1:89"],
+            ),
+            (
+                r#"[{"criterion": " ", "description": "", "required": true}]"#,
+                &["error empty-text 1:84", "error empty-text 1:104"],
+            ),
+            (
+                r#"[{"criterion": "c", "description": "Is Reasonable.", "required": true}]"#,
+                &["warning vague-criterion 1:104"],
+            ),
+            (r#"[{"criterion": "c", "description": "goodbye is said", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": true}, {"criterion": "c", "description": "e", "required": false}]"#,
+                &["warning duplicate-criterion 1:142"],
+            ),
+        ] {
+            check(&expecting(expectations), expected);
+        }
+    }
+
+    #[test]
+    fn the_skill_is_looked_for_in_the_project_then_from_the_file() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        for skill in ["skills/a", "skills/b", "skills/a/evals/inner"] {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join("SKILL.md"), "text").expect("write");
+        }
+        let evals = root.join("skills/a/evals");
+        let absolute = root.join("skills/b").to_string_lossy().into_owned();
+        for (said, found, code) in [
+            ("skills/a", Some("skills/a"), None),
+            ("skills/b/SKILL.md", Some("skills/b"), None),
+            ("./skills/../skills/b", Some("skills/b"), None),
+            (absolute.as_str(), Some("skills/b"), None),
+            ("inner", Some("skills/a/evals/inner"), None),
+            ("..", Some("skills/a"), None),
+            ("/Users/someone/.claude/skills/a", Some("skills/a"), Some("skill-elsewhere")),
+            ("path/to/skill", Some("skills/a"), Some("skill-elsewhere")),
+        ] {
+            let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
+            let suite = suite.expect("a suite");
+            assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");
+            assert_eq!(diagnostics.iter().map(|diagnostic| diagnostic.code).next(), code, "{said}");
+        }
+        let suite = testing::check(
+            &WritingSkills,
+            "evals.json",
+            &expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""s""#, r#""path/to/pr:skill""#),
+            &[],
+        );
+        assert_eq!(
+            suite.expect("a suite").skills,
+            [SkillRef { name: "pr:skill".to_owned(), path: None, plugin: None }]
+        );
+    }
+}

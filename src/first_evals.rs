@@ -1,0 +1,148 @@
+//! The first eval file of a skill, for its author to go on from.
+//!
+//! In: a skill. Out: documents to write, and where. Never: overwrites; invents what a skill does.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::skill::{Form, Skill};
+use crate::tree::to_yaml;
+
+/// A file to write, unless it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub path: PathBuf,
+    pub content: String,
+}
+
+/// A native file with one case that must fire, one that must not, and one about the work itself.
+pub fn native(skill: &Skill) -> Draft {
+    let folder = evals_folder(skill);
+    let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
+    let name = &skill.name;
+    let document = json!({
+        "practicum": 1,
+        "skill": match skill.form {
+            Form::Folder => "..".to_owned(),
+            Form::Command => format!("../{}", file_name(&skill.file)),
+        },
+        "workspace": "empty",
+        "run": {"repeat": 3},
+        "cases": [
+            {
+                "id": "fires",
+                "note": "Say what a user would say who needs the skill and has never heard of it.",
+                "prompt": format!("I need help with this: {about}"),
+                "activation": "must",
+            },
+            {
+                "id": "stays-quiet",
+                "note": "Something that sounds related and is not what the skill is for.",
+                "prompt": "What is the capital of France?",
+                "activation": "must_not",
+            },
+            {
+                "id": "does-its-work",
+                "note": "Give it real input with \"files\", and check what it leaves behind.",
+                "prompt": format!("Use the skill {name} on a small example of your own and write the result to RESULT.md."),
+                "checks": [
+                    {"file": "RESULT.md"},
+                    {"judge": {"statement": format!("RESULT.md shows, on a concrete example, what the skill promises: {about}"), "scale": "1-5"}},
+                ],
+            },
+        ],
+    });
+    let head = "# The first evals of this skill: make them yours, then run `practicum run`.\n";
+    Draft {
+        path: folder.join(format!("{name}.practicum.yaml")),
+        content: format!("{head}{}", to_yaml(&document)),
+    }
+}
+
+/// A suite of the skill-test format.
+pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
+    let name = skill.map_or("my-skill", |skill| skill.name.as_str());
+    let document = json!({
+        "name": format!("{name}-activation"),
+        "description": format!("Does {name} fire when it should, and only then?"),
+        "runs_per_case": 5,
+        "skills": [{
+            "name": name,
+            "plugin": "my-plugin",
+            "test_cases": [
+                {"prompt": "Ask for exactly what the skill does.", "expectation": "must_activate", "rationale": "A direct request"},
+                {"prompt": "Ask for something next to it.", "expectation": "acceptable", "rationale": "Either is reasonable"},
+                {"prompt": "Ask for something that only sounds like it.", "expectation": "should_not_activate", "rationale": "A near miss"},
+            ],
+        }],
+        "negative_cases": [
+            {"prompt": "What is the capital of France?", "expectation": "should_not_activate", "rationale": "Nothing to do with any skill here"},
+        ],
+    });
+    Draft { path: output.to_owned(), content: format!("{document:#}\n") }
+}
+
+/// The writing-skills files: cases beside the skill, and the history of its versions.
+pub fn writing_skills(skill: &Skill, git_hash: Option<&str>, now: &str) -> Vec<Draft> {
+    let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
+    let evals = json!({
+        "version": "1.0",
+        "skill": skill.folder(),
+        "cases": [{
+            "id": "case-01",
+            "prompt": format!("Do a small, concrete piece of this work: {about}"),
+            "files": [],
+            "expectations": [
+                {
+                    "criterion": "result",
+                    "description": "The answer contains a finished result for the concrete example, not a plan or a question",
+                    "required": true,
+                },
+                {
+                    "criterion": "brevity",
+                    "description": "The answer is under 40 lines",
+                    "required": false,
+                },
+            ],
+        }],
+    });
+    let history = json!({
+        "versions": [{
+            "version": 0,
+            "timestamp": now,
+            "description": "baseline",
+            "git_hash": git_hash,
+            "path": "v0/skill",
+            "average_score": Value::Null,
+        }],
+        "current_version": 0,
+    });
+    let workspace = workspace_folder(skill);
+    vec![
+        Draft { path: evals_folder(skill).join("evals.json"), content: format!("{evals:#}\n") },
+        Draft { path: workspace.join("history.json"), content: format!("{history:#}\n") },
+    ]
+}
+
+/// Where the versions of a skill are kept: beside it.
+pub fn workspace_folder(skill: &Skill) -> PathBuf {
+    let folder = skill.folder();
+    let name =
+        folder.file_name().map_or_else(|| skill.name.clone(), |name| name.to_string_lossy().into_owned());
+    folder.with_file_name(format!("{name}-workspace"))
+}
+
+fn evals_folder(skill: &Skill) -> PathBuf {
+    skill.folder().join("evals")
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn first_sentence(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = flat.find(". ").map_or(flat.len(), |at| at + 1);
+    flat[..end].chars().take(200).collect()
+}

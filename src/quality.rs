@@ -1,0 +1,254 @@
+//! What is wrong with an exam before anyone has taken it.
+//!
+//! In: a suite and the text it was read from. Out: warnings. Never: runs anything.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::model::{CheckKind, Diagnostics, Expect, Need, Span, Stimulus, Suite};
+use crate::skill::Skill;
+
+/// Adds warnings about a suite that is well formed and still proves little.
+pub fn review(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    cannot_fail(suite, text, diagnostics);
+    duplicate_prompts(suite, text, diagnostics);
+    vague_criteria(suite, text, diagnostics);
+    answer_leaks(suite, text, diagnostics);
+    too_few_negatives(suite, diagnostics);
+    too_few_repeats(suite, diagnostics);
+}
+
+/// Where something that the suite says stands in its file: the first place that says it, quoted
+/// or not. A best effort, because a suite keeps no positions.
+fn find(text: &str, said: &str) -> Option<Span> {
+    let line = said.lines().next().unwrap_or(said).trim();
+    if line.is_empty() {
+        return None;
+    }
+    let quoted = serde_json::to_string(line).unwrap_or_default();
+    let inner = quoted.trim_matches('"');
+    [quoted.as_str(), inner, line].into_iter().find_map(|form| {
+        let start = text.find(form)?;
+        Some(Span::new(start, start + form.len()))
+    })
+}
+
+fn cannot_fail(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    for case in &suite.cases {
+        let can_fail = case.checks.iter().any(|check| {
+            let either = matches!(&check.kind, CheckKind::Activation(activation) if activation.expect == Expect::Either);
+            check.need == Need::Required && !either
+        });
+        let tallied = case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)));
+        if !can_fail && !tallied {
+            diagnostics.warning_help(
+                "cannot-fail",
+                find(text, &case.id),
+                format!("case {} has no required check, so it can never fail", case.id),
+                "make at least one of its checks required",
+            );
+        }
+    }
+}
+
+fn duplicate_prompts(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    let mut seen: HashMap<&[String], &str> = HashMap::new();
+    for case in &suite.cases {
+        let Stimulus::Turns(turns) = &case.stimulus else { continue };
+        // The same words with other files or scripts are another question.
+        if !case.room.files.is_empty() || case.room.setup.is_some() {
+            continue;
+        }
+        if let Some(first) = seen.insert(turns, &case.id) {
+            diagnostics.warning_help(
+                "duplicate-prompt",
+                find(text, &case.id),
+                format!("cases {first} and {} ask the same", case.id),
+                "repeats belong into \"repeat\"; a copied case only counts one thing twice",
+            );
+        }
+    }
+}
+
+/// Words that leave the decision to the judge's taste.
+const VAGUE: [&str; 7] =
+    ["appropriate", "appropriately", "reasonable", "reasonably", "correctly", "properly", "good"];
+
+fn vague_criteria(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    for (case, check, statement) in statements(suite) {
+        let words: Vec<String> = statement
+            .split(|c: char| !c.is_alphanumeric())
+            .filter(|word| !word.is_empty())
+            .map(str::to_lowercase)
+            .collect();
+        let vague = VAGUE.iter().find(|vague| words.iter().any(|word| word == *vague));
+        // A long statement that uses such a word in passing says enough beside it.
+        if let Some(vague) = vague
+            && words.len() <= 12
+        {
+            diagnostics.warning_help(
+                "vague-criterion",
+                find(text, statement),
+                format!("check {check} of {case}: \"{vague}\" can mean anything"),
+                "say what would have to be there, so that two readers would agree",
+            );
+        }
+    }
+}
+
+fn statements(suite: &Suite) -> impl Iterator<Item = (&str, &str, &str)> {
+    suite.cases.iter().flat_map(|case| {
+        case.checks.iter().filter_map(|check| match &check.kind {
+            CheckKind::Judged(judged) => {
+                Some((case.id.as_str(), check.id.as_str(), judged.statement.as_str()))
+            }
+            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        })
+    })
+}
+
+/// Shorter texts occur by accident.
+const TELLING: usize = 12;
+
+/// An expected text that the prompt or the skill already says can be met by repeating it.
+fn answer_leaks(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    let skills: Vec<Skill> =
+        suite.skills.iter().filter_map(|skill| Skill::read(skill.path.as_ref()?).ok()).collect();
+    for case in &suite.cases {
+        let prompt = match &case.stimulus {
+            Stimulus::Turns(turns) => turns.join("\n"),
+            Stimulus::SkillCommand { args } => args.clone(),
+        };
+        for check in &case.checks {
+            let expected = match &check.kind {
+                CheckKind::Judged(judged) => judged.statement.clone(),
+                CheckKind::Exact(rule) if rule.key() == "contains" => match rule.value() {
+                    serde_json::Value::String(needle) => needle,
+                    value => value["text"].as_str().unwrap_or_default().to_owned(),
+                },
+                CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => continue,
+            };
+            if expected.chars().count() < TELLING {
+                continue;
+            }
+            let leak = if prompt.contains(&expected) {
+                Some("its own prompt".to_owned())
+            } else {
+                let telling = skills.iter().find(|skill| skill.body.contains(&expected));
+                telling.map(|skill| format!("the skill {}", skill.name))
+            };
+            if let Some(place) = leak {
+                diagnostics.warning_help(
+                    "answer-leak",
+                    find(text, &expected),
+                    format!("what check {} of {} looks for stands in {place}", check.id, case.id),
+                    "an agent can pass by repeating it; look for something it has to work out",
+                );
+            }
+        }
+    }
+}
+
+/// With fewer negatives than this, precision is a guess.
+const FEW_NEGATIVES: usize = 2;
+
+fn too_few_negatives(suite: &Suite, diagnostics: &mut Diagnostics) {
+    let expectations: Vec<Expect> = suite
+        .cases
+        .iter()
+        .flat_map(|case| &case.checks)
+        .filter_map(|check| match &check.kind {
+            CheckKind::Activation(activation) => Some(activation.expect),
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        })
+        .collect();
+    let count = |wanted: Expect| expectations.iter().filter(|expect| **expect == wanted).count();
+    let (positives, negatives) = (count(Expect::Must), count(Expect::MustNot));
+    if positives >= 3 && negatives < FEW_NEGATIVES {
+        diagnostics.warning_help(
+            "few-negatives",
+            None,
+            format!("{positives} cases must activate the skill and {negatives} must not: precision cannot be measured"),
+            "add prompts that sound related and are not what the skill is for",
+        );
+    }
+}
+
+/// A fire rate over fewer runs than this says next to nothing.
+const FEW_REPEATS: u32 = 3;
+
+fn too_few_repeats(suite: &Suite, diagnostics: &mut Diagnostics) {
+    let said: HashSet<u32> = suite
+        .cases
+        .iter()
+        .filter(|case| matches!(case.pass_when, crate::model::PassRule::FireRate(_)))
+        .filter_map(|case| case.repeat.or(suite.run.repeat))
+        .filter(|repeat| *repeat < FEW_REPEATS)
+        .collect();
+    if let Some(repeat) = said.iter().min() {
+        diagnostics.warning_help(
+            "few-repeats",
+            None,
+            format!("a fire rate from {repeat} runs tells nothing: by chance alone it is often 0 or 1"),
+            format!("run each query at least {FEW_REPEATS} times"),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::dialects::{Place, dialect};
+    use crate::tree::{Source, Syntax};
+
+    /// The codes of the warnings about a native file's cases.
+    fn codes(cases: &str) -> Vec<&'static str> {
+        let text = format!("practicum: 1\nskill: {{name: s}}\ncases:\n{cases}");
+        let mut diagnostics = Diagnostics::default();
+        let source = Source::parse(Path::new("/x.yaml"), text, Syntax::Yaml, &mut diagnostics).expect("YAML");
+        let place = Place { root: "/".into(), project: "/".into(), plugins: None };
+        let suite =
+            dialect("native").expect("known").lower(&source, &place, &mut diagnostics).expect("a suite");
+        assert!(!diagnostics.has_errors(), "{diagnostics:?}");
+        let mut found = Diagnostics::default();
+        review(&suite, &source.text, &mut found);
+        found.iter().map(|problem| problem.code).collect()
+    }
+
+    #[test]
+    fn warnings() {
+        let many = "  - {id: a, prompt: x, activation: must}\n  - {id: b, prompt: y, activation: must}\n  - {id: c, prompt: z, activation: must}\n";
+        for (cases, expected) in [
+            ("  - {id: a, prompt: p, checks: [{contains: x}]}", vec![]),
+            ("  - {id: a, prompt: p, checks: [{contains: x, required: false}]}", vec!["cannot-fail"]),
+            ("  - {id: a, prompt: p, activation: either}", vec![]),
+            (
+                "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: y}]}",
+                vec!["duplicate-prompt"],
+            ),
+            ("  - {id: a, prompt: p, checks: [{judge: Handles errors properly.}]}", vec!["vague-criterion"]),
+            ("  - {id: a, prompt: p, checks: [{judge: Names the file that is missing.}]}", vec![]),
+            (
+                "  - {id: a, prompt: 'Say Ahoy, dear Alice now', checks: [{contains: 'Ahoy, dear Alice'}]}",
+                vec!["answer-leak"],
+            ),
+            (many, vec!["few-negatives"]),
+            (
+                "  - {id: a, prompt: p, activation: must, pass_when: fire_rate, repeat: 1}",
+                vec!["few-repeats"],
+            ),
+            ("  - {id: a, prompt: p, activation: must, pass_when: fire_rate, repeat: 3}", vec![]),
+        ] {
+            assert_eq!(codes(cases), expected, "{cases}");
+        }
+    }
+
+    #[test]
+    fn a_warning_points_at_what_it_is_about() {
+        let text = "{\"id\": \"a\", \"x\": \"say \\\"hi\\\"\"}";
+        let span = find(text, "say \"hi\"").expect("found");
+        assert_eq!(&text[span.start..span.end], "\"say \\\"hi\\\"\"");
+        assert_eq!(find(text, "absent"), None);
+    }
+}

@@ -1,0 +1,37 @@
+//! What the checks that count have in common.
+
+use super::{TooHard, excerpt};
+use crate::model::{Diagnostics, Finding, Why};
+use crate::tree::{Node, int_of};
+
+/// How many are wanted when nobody says.
+pub const DEFAULT: i64 = 1;
+
+/// The number behind a key; nothing behind it means one.
+pub fn decode_count(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Option<i64> {
+    if node.is_null() {
+        return Some(DEFAULT);
+    }
+    // Numbers below one are useless, not wrong: other tools write them and mean nothing by it.
+    let count = int_of(node, key, i64::MIN, i64::MAX, diagnostics)?;
+    if count < 1 {
+        let message = format!("at least {count} is always there: this check cannot fail");
+        diagnostics.warning("cannot-fail", node.span, message);
+    }
+    Some(count)
+}
+
+/// Whether there are as many as wanted. `what` names one of them.
+pub fn finding(found: Result<usize, TooHard>, wanted: i64, what: &str) -> Finding {
+    match found {
+        Ok(found) => {
+            let enough = found as i128 >= i128::from(wanted);
+            Finding::new(enough, format!("{} of {what}, at least {wanted} wanted", times(found)))
+        }
+        Err(too_hard) => Finding::not_scored(Why::CheckFailed(format!("{} {too_hard}", excerpt(what, 90)))),
+    }
+}
+
+fn times(count: usize) -> String {
+    if count == 1 { "1 occurrence".to_owned() } else { format!("{count} occurrences") }
+}

@@ -1,0 +1,167 @@
+//! Agents that misbehave: what they may leave behind is nothing.
+
+mod common;
+
+use std::time::{Duration, Instant};
+
+use common::{Project, Ran, processes_with};
+use serde_json::Value;
+
+const EVAL: &str = "\
+practicum: 1
+workspace: empty
+run: { agents: [rogue], timeout: 30s }
+cases:
+  - { id: CASE, prompt: p, checks: [{ contains: done }] }
+";
+
+/// A project whose agent is a shell script.
+fn rogue(case: &str, script: &str) -> Project {
+    let project =
+        Project::new(&[("rogue.sh", script), ("evals/e.practicum.yaml", &EVAL.replace("CASE", case))]);
+    let path = project.path().join("rogue.sh");
+    project.write(
+        "practicum.toml",
+        &format!("[agents.rogue]\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()),
+    );
+    project
+}
+
+fn case(summary: &Value) -> &Value {
+    &summary["cases"][0]
+}
+
+#[test]
+fn no_child_survives_the_time_limit() {
+    // A child of its own session, a double-forked one without our marker, one that ignores SIGTERM.
+    let script = "\
+setsid sleep 300 &
+(trap '' TERM; sleep 301) &
+( ( env -i /bin/sleep 302 & ) & )
+(setsid bash -c 'trap \"\" TERM HUP; sleep 303' &)
+sleep 300
+";
+    let project = rogue("limit", script);
+    let started = Instant::now();
+    let summary = project.run(&["run", "evals", "--timeout", "1s", "--json"]).exits(3).json();
+    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert_eq!(case(&summary)["endings"]["timed_out"], 1);
+    assert_eq!(processes_with("PRACTICUM_TRIAL=limit-"), [""; 0]);
+    let left = std::process::Command::new("pgrep").args(["-f", "sleep 30[0-3]"]).output().expect("pgrep");
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "", "also those that shed their environment");
+}
+
+#[test]
+fn what_an_agent_leaves_running_is_ended_and_told() {
+    let project = rogue("leftover", "sleep 310 &\necho done\n");
+    let summary = project.run(&["run", "evals", "--json"]).exits(0).json();
+    assert_eq!(case(&summary)["passed"], 1);
+    assert_eq!(processes_with("PRACTICUM_TRIAL=leftover-"), [""; 0]);
+    let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
+    assert!(events.contains("left processes running"), "{events}");
+}
+
+#[test]
+fn a_crash_is_not_a_failed_eval() {
+    for script in ["echo done; exit 3", "kill -9 $$"] {
+        let project = rogue("crash", script);
+        let summary = project.run(&["run", "evals", "--json"]).exits(3).json();
+        assert_eq!(case(&summary)["endings"]["crashed"], 1, "{script}");
+        assert_eq!(case(&summary)["failed"], 0, "{script}");
+    }
+}
+
+#[test]
+fn the_environment_is_empty_but_for_what_is_allowed() {
+    let project =
+        rogue("env", "env | cut -d= -f1 | sort | tr '\\n' ' '; echo; echo \"$HOME\"; pwd; echo done");
+    let mut command = project.practicum(&["run", "evals"]);
+    command.env("AWS_SECRET_ACCESS_KEY", "hidden-value").env("RANDOM_THING", "x");
+    Ran::of(command.output().expect("starts")).exits(0);
+    let trial = std::fs::read_dir(project.only_run().join("trials"))
+        .expect("trials")
+        .flatten()
+        .next()
+        .expect("one")
+        .path();
+    let output = std::fs::read_to_string(trial.join("output.txt")).expect("output");
+    let lines: Vec<&str> = output.lines().collect();
+    assert_eq!(
+        lines[0].trim(),
+        "HOME LANG OLDPWD PATH PRACTICUM_TRIAL PWD SHLVL TMPDIR _".replace("OLDPWD ", ""),
+        "{output}"
+    );
+    assert!(
+        !lines[1].starts_with(&project.path().display().to_string()),
+        "not the user's home: {}",
+        lines[1]
+    );
+    assert!(!lines[2].contains("env-"), "the room's name does not tell the case: {}", lines[2]);
+}
+
+#[test]
+fn a_secret_is_not_stored() {
+    let project = rogue(
+        "secret",
+        "echo \"done $MY_API_KEY\"; echo \"$MY_API_KEY\" > leak.txt; echo \"$MY_API_KEY\" >&2",
+    );
+    let toml = std::fs::read_to_string(project.path().join("practicum.toml")).expect("toml");
+    project.write("practicum.toml", &format!("{toml}pass_env = [\"MY_API_KEY\"]\n"));
+    let mut command = project.practicum(&["run", "evals"]);
+    let ran = Ran::of(command.env("MY_API_KEY", "sk-very-secret-123").output().expect("starts")).exits(0);
+    assert!(!ran.stdout.contains("sk-very-secret-123") && !ran.stderr.contains("sk-very-secret-123"));
+    let found = std::process::Command::new("grep")
+        .args(["-r", "sk-very-secret-123", ".practicum"])
+        .current_dir(project.path())
+        .output()
+        .expect("grep");
+    assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+}
+
+#[test]
+fn a_do_nothing_agent_does_not_pass() {
+    let project = rogue("nothing", "exit 0");
+    let summary = project.run(&["run", "evals", "--json"]).exits(1).json();
+    assert_eq!(case(&summary)["failed"], 1);
+}
+
+#[test]
+fn json_on_stdout_is_not_mixed_with_chatter() {
+    let project = rogue("chatter", "echo done; echo noise >&2");
+    let ran = project.run(&["run", "evals", "--json"]).exits(0);
+    assert_eq!(ran.json()["totals"]["passed"], 1);
+    assert!(ran.stderr.contains("plan: 1 trials"), "progress is told on standard error: {}", ran.stderr);
+}
+
+#[test]
+fn a_flood_of_output_is_bounded() {
+    let project = rogue("flood", "head -c 300000000 /dev/zero | tr '\\0' 'x'; echo; echo done");
+    let summary = project.run(&["run", "evals", "--json"]).json();
+    assert_eq!(case(&summary)["endings"]["finished"], 1);
+    let trial = std::fs::read_dir(project.only_run().join("trials"))
+        .expect("trials")
+        .flatten()
+        .next()
+        .expect("one")
+        .path();
+    let kept = std::fs::metadata(trial.join("transcript.jsonl")).expect("a transcript").len();
+    assert!(kept < 270_000_000, "{kept}");
+}
+
+#[test]
+fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
+    let project = rogue("setup", "cat ready.txt; echo done");
+    let eval = EVAL
+        .replace("CASE", "setup")
+        .replace("prompt: p,", "prompt: p, setup: 'echo set > ready.txt', teardown: 'exit 1',");
+    project.write("evals/e.practicum.yaml", &eval);
+    let ran = project.run(&["run", "evals"]).exits(2);
+    assert!(ran.stderr.contains("--trust"), "{}", ran.stderr);
+    let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(0).json();
+    assert_eq!(case(&summary)["passed"], 1, "a failed teardown changes nothing");
+
+    project.write("evals/e.practicum.yaml", &eval.replace("echo set > ready.txt", "exit 7"));
+    let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(3).json();
+    assert_eq!(case(&summary)["endings"]["setup_failed"], 1, "skipped, and nothing else was measured");
+    assert_eq!(summary["totals"]["failed"], 0);
+}
