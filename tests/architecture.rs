@@ -8,6 +8,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("tree", &["model"]),
     ("skill", &["model", "tree"]),
+    ("lint", &["model", "tree", "skill"]),
     ("event", &["model"]),
     ("llm", &["model"]),
     ("score", &["model", "tree"]),

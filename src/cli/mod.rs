@@ -8,6 +8,7 @@ mod convert;
 mod evals;
 mod formats;
 mod init;
+mod lint;
 mod list;
 mod run;
 
@@ -45,6 +46,8 @@ enum Command {
     Init(init::Args),
     /// List the formats that has_format checks and field formats know by name
     Formats(formats::Args),
+    /// Read skills as a critic would: the specification, links, scripts, conventions
+    Lint(lint::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -53,7 +56,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
   1    a gate failed
-  2    bad usage, or an eval file that cannot be understood
+  2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   130  interrupted";
 
@@ -67,6 +70,7 @@ pub fn main() -> ExitCode {
         Command::Convert(args) => convert::main(args),
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
+        Command::Lint(args) => lint::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
