@@ -50,7 +50,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
-            "settings", "skill",
+            "quality", "settings", "skill",
         ],
     ),
 ];
