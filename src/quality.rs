@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{CheckKind, Diagnostics, Expect, Need, Span, Stimulus, Suite};
+use crate::model::{CheckKind, Diagnostics, Expect, Need, PassRule, Span, Stimulus, Suite};
 use crate::skill::Skill;
 
 /// Adds warnings about a suite that is well formed and still proves little.
@@ -38,8 +38,13 @@ fn cannot_fail(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
             let either = matches!(&check.kind, CheckKind::Activation(activation) if activation.expect == Expect::Either);
             check.need == Need::Required && !either
         });
+        // Its criteria decide together, so none of them is required alone.
+        let judged = || case.checks.iter().any(|check| matches!(check.kind, CheckKind::Judged(_)));
+        let graded = matches!(case.pass_when, PassRule::Graded { pass_rate, mean_score }
+            if pass_rate.get() > 0.0 || mean_score.get() > 0.0)
+            && judged();
         let tallied = case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)));
-        if !can_fail && !tallied {
+        if !can_fail && !graded && !tallied {
             diagnostics.warning_help(
                 "cannot-fail",
                 find(text, &case.id),
@@ -223,6 +228,11 @@ mod tests {
             ("  - {id: a, prompt: p, checks: [{contains: x}]}", vec![]),
             ("  - {id: a, prompt: p, checks: [{contains: x, required: false}]}", vec!["cannot-fail"]),
             ("  - {id: a, prompt: p, activation: either}", vec![]),
+            ("  - {id: a, prompt: p, checks: []}", vec!["cannot-fail"]),
+            (
+                "  - {id: a, prompt: p, pass_when: {pass_rate: 0.7, mean_score: 0.5}, checks: [{judge: It rhymes., required: false}]}",
+                vec![],
+            ),
             (
                 "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: y}]}",
                 vec!["duplicate-prompt"],

@@ -3,109 +3,88 @@
 mod assertions;
 mod files;
 mod grading;
+mod keys;
+mod policy;
 mod raise;
+#[cfg(test)]
+mod tests;
+mod triggers;
+mod unused;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::reading::{Ids, activation, blank_case, blank_suite, slug};
+use self::grading::{Thresholds, Variance};
+use self::unused::Unused;
+use super::reading::{Ids, all_cases_pass, blank_case, blank_suite};
+use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
-    Base, Case, Check, Diagnostics, Expect, Fixture, Gate, GateName, JudgePolicy, PassRule, Provider,
-    RelPath, Room, RunPolicy, SkillRef, Stimulus, Suite, Transport, parse_duration,
+    Base, Case, Check, Diagnostics, Fixture, Gate, GateName, LooksAt, PassRule, RelPath, Room, RunPolicy,
+    SkillRef, Stimulus, Suite,
 };
-use crate::tree::{Data, Node, Object, Source, closest, text_of};
+use crate::tree::{Object, Source};
 
 pub struct Clauditor;
 
-const TIMEOUT: Duration = Duration::from_secs(300);
+const NAME: &str = "clauditor";
 
-/// The top-level keys that are not for the person reading the file alone.
-const KEYS: [&str; 19] = [
-    "skill_name",
-    "description",
-    "test_args",
-    "input_files",
-    "assertions",
-    "sections",
-    "output_file",
-    "output_files",
-    "grading_criteria",
-    "grading_model",
-    "grading_provider",
-    "grade_thresholds",
-    "trigger_tests",
-    "variance",
-    "user_prompt",
-    "system_prompt",
-    "timeout",
-    "transport",
-    "harness",
-];
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 impl Dialect for Clauditor {
     fn name(&self) -> &'static str {
-        "clauditor"
+        NAME
     }
 
     fn recognise(&self, source: &Source) -> Fit {
-        let name =
-            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().to_lowercase());
-        let root = &source.root;
-        if name.ends_with(".eval.json") {
-            return Fit::Sure;
-        }
-        let typed = root.get("assertions").and_then(Node::as_list).is_some_and(|assertions| {
-            assertions.iter().any(|assertion| assertion.has("type") && assertion.has("id"))
-        });
-        if root.has("test_args") || root.has("grading_criteria") || typed { Fit::Sure } else { Fit::No }
+        told_apart::fit(source, Format::Clauditor)
     }
 
     fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut spec = Object::new(&source.root, "an eval spec", diagnostics)?;
-        let name = nullable_text(&mut spec, "skill_name", diagnostics)
+        let name = keys::filled_text(&mut spec, "skill_name", diagnostics)
             .map_or_else(|| default_name(&source.path), str::to_owned);
-        let description = nullable_text(&mut spec, "description", diagnostics).map(str::to_owned);
-        let args = nullable_text(&mut spec, "test_args", diagnostics).unwrap_or_default().to_owned();
+        let description = spec.text("description", diagnostics).map(str::to_owned);
+        let args = spec.text("test_args", diagnostics).unwrap_or_default().to_owned();
         let inputs = files::inputs(&mut spec, source.folder(), diagnostics);
-        let looks_at = files::looks_at(&mut spec, &inputs, diagnostics);
-        let mut ids = EntryIds::default();
-        let mut checks = assertions::decode(&mut spec, &looks_at, &mut ids, diagnostics);
-        checks.extend(grading::sections(&mut spec, &looks_at, &mut ids, diagnostics));
-        let criteria = grading::criteria(&mut spec, &looks_at, &mut ids, diagnostics);
-        let thresholds = grading::thresholds(&mut spec, diagnostics);
-        let variance = grading::variance(&mut spec, diagnostics);
+        let mut unused = Unused::default();
+        let looks_at = files::looks_at(&mut spec, &inputs, &mut unused, diagnostics);
+        let mut entries = Entries { looks_at, ids: HashSet::new(), unused };
+        let mut checks = assertions::decode(&mut spec, &mut entries, diagnostics);
+        let sections = grading::sections(&mut spec, &mut entries, diagnostics);
+        let criteria = grading::criteria(&mut spec, &mut entries, diagnostics);
         let graded = !criteria.is_empty();
+        checks.extend((!sections.is_empty()).then(|| entries.sections(sections)));
         checks.extend(criteria);
-        let queries = trigger_tests(&mut spec, diagnostics);
-        let (run, judge) = policies(&mut spec, variance.map(|variance| variance.runs), diagnostics);
-        let mut meta = BTreeMap::new();
-        for entry in spec.rest() {
-            meta.insert(entry.key.clone(), entry.value.to_value());
-            let help = closest(&entry.key, &KEYS)
-                .map(|known| format!(" (did you mean \"{known}\"?)"))
-                .unwrap_or_default();
-            let message = format!("a spec has no key \"{}\"{help}; it is kept and means nothing", entry.key);
-            diagnostics.notice("unknown-key", entry.key_span, message);
-        }
+        let mut unused = entries.unused;
+        let thresholds = grading::thresholds(&mut spec, graded, &mut unused, diagnostics);
+        let variance = grading::variance(&mut spec, &mut unused, diagnostics);
+        let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
+        let (run, judge) =
+            policy::policies(&mut spec, variance.as_ref().map(|variance| variance.runs), diagnostics);
+        let mut ids = Ids::default();
         let mut cases = Vec::new();
-        if !checks.is_empty() || queries.is_empty() {
-            let pass_when = if graded {
-                PassRule::Graded { pass_rate: thresholds.pass_rate, mean_score: thresholds.mean_score }
-            } else {
-                PassRule::EveryRequiredCheck
-            };
-            cases.push(case(name.clone(), Stimulus::SkillCommand { args }, inputs, checks, pass_when));
+        if checks.is_empty() && !queries.is_empty() {
+            for key in ["test_args", "input_files", "output_file", "output_files"] {
+                unused.key(&mut spec, key, "the spec has trigger tests and no other checks", diagnostics);
+            }
+        } else {
+            let id = ids.derive(&name);
+            cases.push(invocation(id, args, inputs, checks, graded.then_some(&thresholds)));
         }
-        cases.extend(trigger_cases(&queries, &name));
+        cases.extend(triggers::cases(&queries, &name, &mut ids));
+        unused.rest(&spec, "a spec", &[], diagnostics);
         let skill = find_skill(source, place, &name);
         if skill.is_none() {
-            let beside = source.folder().display();
-            diagnostics.warning(
+            diagnostics.warning_help(
                 "skill-not-found",
                 None,
-                format!("no skill {name} beside {beside} nor in the project"),
+                format!(
+                    "no skill {name} was found beside the spec in {} or in the project",
+                    source.folder().display()
+                ),
+                "name its folder or file with --skill",
             );
         }
         Some(Suite {
@@ -113,16 +92,11 @@ impl Dialect for Clauditor {
             skills: vec![SkillRef { name: name.clone(), path: skill, plugin: None }],
             cases,
             run,
-            defaults: RunPolicy {
-                timeout: Some(TIMEOUT),
-                repeat: Some(1),
-                detect_questions: Some(true),
-                ..RunPolicy::default()
-            },
+            defaults: defaults(),
             judge,
-            gates: gates(graded, &thresholds, variance),
-            meta,
-            ..blank_suite(self.name(), source, name)
+            gates: gates(graded.then_some(&thresholds), variance.as_ref()),
+            meta: unused.into_meta(),
+            ..blank_suite(NAME, source, name)
         })
     }
 
@@ -131,13 +105,27 @@ impl Dialect for Clauditor {
     }
 }
 
-/// Ids of assertions, fields and criteria are one set.
-#[derive(Default)]
-pub struct EntryIds(HashSet<String>);
+/// What the format does where a spec is silent.
+fn defaults() -> RunPolicy {
+    RunPolicy {
+        timeout: Some(TIMEOUT),
+        repeat: Some(1),
+        detect_questions: Some(true),
+        ..RunPolicy::default()
+    }
+}
 
-impl EntryIds {
+/// What the assertions, fields and criteria of a spec share.
+struct Entries {
+    looks_at: LooksAt,
+    /// Ids are one set across all three.
+    ids: HashSet<String>,
+    unused: Unused,
+}
+
+impl Entries {
     /// The entry's id if it is there, text, not empty and new.
-    fn take<'n>(
+    fn id<'n>(
         &mut self,
         entry: &mut Object<'n>,
         what: &str,
@@ -147,83 +135,38 @@ impl EntryIds {
             entry.missing("id", diagnostics);
             return None;
         };
-        match node.as_text() {
-            Some(id) if !id.is_empty() => {
-                if !self.0.insert(id.to_owned()) {
-                    diagnostics.error(
-                        "duplicate-id",
-                        node.span,
-                        format!("another entry is already called \"{id}\""),
-                    );
-                }
-                Some(id)
-            }
-            _ => {
-                diagnostics.error(
-                    "wrong-type",
-                    node.span,
-                    format!("the \"id\" of {what} must be text that is not empty"),
-                );
-                None
-            }
+        let Some(id) = node.as_text().filter(|id| !id.is_empty()) else {
+            let message = format!("the \"id\" of {what} must be text that is not empty");
+            diagnostics.error("wrong-type", node.span, message);
+            return None;
+        };
+        if !self.ids.insert(id.to_owned()) {
+            diagnostics.error_help(
+                "duplicate-id",
+                node.span,
+                format!("another entry is already called \"{id}\""),
+                "assertions, fields and criteria are told apart by id, so each needs its own",
+            );
+        }
+        Some(id)
+    }
+
+    /// All sections are one check, because one answer of a model decides them.
+    fn sections(&self, sections: Vec<crate::model::Section>) -> Check {
+        Check {
+            id: sections_id(&self.ids),
+            name: None,
+            need: crate::model::Need::Required,
+            looks_at: self.looks_at.clone(),
+            kind: crate::model::CheckKind::Sections(sections),
         }
     }
 }
 
-/// Text, or nothing where null stands.
-pub fn nullable_text<'n>(
-    spec: &mut Object<'n>,
-    key: &'static str,
-    diagnostics: &mut Diagnostics,
-) -> Option<&'n str> {
-    spec.text(key, diagnostics)
-}
-
-/// Text that must say something where it is given.
-fn filled_text<'n>(
-    spec: &mut Object<'n>,
-    key: &'static str,
-    diagnostics: &mut Diagnostics,
-) -> Option<&'n str> {
-    let node = spec.given(key)?;
-    let text = text_of(node, key, diagnostics)?;
-    if text.trim().is_empty() {
-        diagnostics.error("empty-text", node.span, format!("\"{key}\" must not be blank"));
-        return None;
-    }
-    Some(text)
-}
-
-/// A word out of a few. Null is an error here: leaving the key out is how to say nothing.
-fn word<'n>(
-    spec: &mut Object<'n>,
-    key: &'static str,
-    words: &[&str],
-    diagnostics: &mut Diagnostics,
-) -> Option<&'n str> {
-    let node = spec.get(key)?;
-    let text = text_of(node, key, diagnostics)?;
-    if words.contains(&text) {
-        return Some(text);
-    }
-    let help = closest(text, words).map_or_else(
-        || format!("it may be {}", words.join(", ")),
-        |known| format!("did you mean \"{known}\"?"),
-    );
-    diagnostics.error_help("unknown-value", node.span, format!("\"{key}\" cannot be \"{text}\""), help);
-    None
-}
-
-/// True or false, not null.
-fn flag(spec: &mut Object<'_>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<bool> {
-    let node = spec.get(key)?;
-    match node.data {
-        Data::Bool(value) => Some(value),
-        _ => {
-            crate::tree::wrong_type(node, key, "true or false", diagnostics);
-            None
-        }
-    }
+/// The check that all sections make is no entry, so its id gives way to theirs.
+fn sections_id(taken: &HashSet<String>) -> String {
+    let wanted = std::iter::once("sections".to_owned()).chain((2..).map(|n| format!("sections-{n}")));
+    wanted.into_iter().find(|id| !taken.contains(id)).unwrap_or_default()
 }
 
 /// `my-skill.eval.json` is about `my-skill`; a file that is named after no skill lies in its folder.
@@ -253,115 +196,35 @@ fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
     candidates.into_iter().find(|path| path.is_file())
 }
 
-fn case(
+/// The skill's own command with the inputs in its working folder.
+fn invocation(
     id: String,
-    stimulus: Stimulus,
+    args: String,
     files: Vec<Fixture>,
     checks: Vec<Check>,
-    pass_when: PassRule,
+    graded: Option<&Thresholds>,
 ) -> Case {
-    let room = Room { base: Base::Project, files, ..Room::default() };
-    Case { stimulus, room, checks, pass_when, ..blank_case(id, String::new()) }
-}
-
-fn trigger_tests(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<(String, Expect)> {
-    let Some(node) = spec.given("trigger_tests") else { return Vec::new() };
-    let Some(mut tests) = Object::new(node, "trigger_tests", diagnostics) else { return Vec::new() };
-    let mut queries = Vec::new();
-    for (key, expect) in [("should_trigger", Expect::Must), ("should_not_trigger", Expect::MustNot)] {
-        for node in tests.list(key, diagnostics).unwrap_or_default() {
-            match text_of(node, key, diagnostics) {
-                Some(query) if query.trim().is_empty() => {
-                    diagnostics.error(
-                        "empty-text",
-                        node.span,
-                        format!("a query in \"{key}\" must not be blank"),
-                    );
-                }
-                Some(query) => queries.push((query.to_owned(), expect)),
-                None => {}
-            }
-        }
-    }
-    tests.note_rest("trigger_tests", diagnostics);
-    queries
-}
-
-/// One case a query, run once as the format asks once.
-fn trigger_cases(queries: &[(String, Expect)], skill: &str) -> Vec<Case> {
-    let mut ids = Ids::default();
-    let cases = queries.iter().map(|(query, expect)| {
-        let id = ids.derive(&format!("trigger-{}", slug(query, "query")));
-        let check = activation(vec![skill.to_owned()], *expect);
-        let turns = Stimulus::Turns(vec![query.clone()]);
-        let case = case(id, turns, Vec::new(), vec![check], PassRule::EveryRequiredCheck);
-        Case { repeat: Some(1), ..case }
+    let pass_when = graded.map_or(PassRule::EveryRequiredCheck, |thresholds| PassRule::Graded {
+        pass_rate: thresholds.pass_rate,
+        mean_score: thresholds.mean_score,
     });
-    cases.collect()
-}
-
-fn policies(
-    spec: &mut Object<'_>,
-    runs: Option<u32>,
-    diagnostics: &mut Diagnostics,
-) -> (RunPolicy, JudgePolicy) {
-    let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
-    let run = RunPolicy {
-        // Saying `auto` is saying nothing.
-        agents: harness.filter(|name| *name != "auto").map(agent_name).into_iter().collect(),
-        repeat: runs,
-        timeout: timeout(spec, diagnostics),
-        sync_tasks: flag(spec, "sync_tasks", diagnostics),
-        detect_questions: flag(spec, "allow_hang_heuristic", diagnostics),
-        system_prompt: filled_text(spec, "system_prompt", diagnostics).map(str::to_owned),
-        ..RunPolicy::default()
-    };
-    let provider = match spec.given("grading_provider") {
-        Some(_) => word(spec, "grading_provider", &Provider::NAMES, diagnostics).and_then(Provider::parse),
-        None => None,
-    };
-    let judge = JudgePolicy {
-        model: filled_text(spec, "grading_model", diagnostics).map(str::to_owned),
-        provider: provider.filter(|provider| *provider != Provider::Auto),
-        transport: word(spec, "transport", &Transport::NAMES, diagnostics)
-            .and_then(Transport::parse)
-            .filter(|transport| *transport != Transport::Auto),
-        votes: None,
-        user_prompt: filled_text(spec, "user_prompt", diagnostics).map(str::to_owned),
-    };
-    (run, judge)
-}
-
-fn agent_name(harness: &str) -> String {
-    if harness == "claude-code" { "claude".to_owned() } else { harness.to_owned() }
-}
-
-fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
-    let node = spec.given("timeout")?;
-    let Data::Int(seconds) = node.data else {
-        crate::tree::wrong_type(node, "timeout", "a whole number of seconds", diagnostics);
-        return None;
-    };
-    let parsed = parse_duration(&seconds.to_string());
-    if parsed.is_none() {
-        diagnostics.error(
-            "out-of-range",
-            node.span,
-            "\"timeout\" must be more than 0 seconds and at most a week",
-        );
+    Case {
+        stimulus: Stimulus::SkillCommand { args },
+        room: Room { base: Base::Project, files, ..Room::default() },
+        checks,
+        pass_when,
+        ..blank_case(id, String::new())
     }
-    parsed
 }
 
-fn gates(graded: bool, thresholds: &grading::Thresholds, variance: Option<grading::Variance>) -> Vec<Gate> {
-    let runs = match variance {
-        Some(variance) => Gate { name: GateName::Stability, threshold: variance.stability },
-        None => Gate { name: GateName::AllCasesPass, threshold: grading::whole() },
+fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>) -> Vec<Gate> {
+    let mut gates = match variance {
+        Some(variance) => vec![Gate { name: GateName::Stability, threshold: variance.stability }],
+        None => all_cases_pass(),
     };
-    let mut gates = vec![runs];
-    if graded {
-        gates.push(Gate { name: GateName::CriteriaPassRate, threshold: thresholds.pass_rate });
-        gates.push(Gate { name: GateName::MeanScore, threshold: thresholds.mean_score });
+    if let Some(Thresholds { pass_rate, mean_score }) = graded {
+        gates.push(Gate { name: GateName::CriteriaPassRate, threshold: *pass_rate });
+        gates.push(Gate { name: GateName::MeanScore, threshold: *mean_score });
     }
     gates
 }

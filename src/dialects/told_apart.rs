@@ -11,6 +11,7 @@ pub enum Format {
     Bmad,
     WritingSkills,
     SkillCreator,
+    Clauditor,
 }
 
 /// The format a document is of, and another that could read it too.
@@ -30,16 +31,25 @@ pub fn fit(source: &Source, format: Format) -> Fit {
 
 pub fn tell(source: &Source) -> Option<Told> {
     let root = &source.root;
-    match &root.data {
-        Data::Map(_) if root.has("practicum") => None,
+    if root.has("practicum") || is_skillet(source) {
+        return None;
+    }
+    let by_content = match &root.data {
         Data::Map(_) => mapping(source),
         Data::List(items) => array(items, source),
         Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => None,
-    }
+    };
+    by_content.or_else(|| is_named_spec(source).then_some(Told { is: Format::Clauditor, or: None }))
 }
 
 fn only(is: Format) -> Option<Told> {
     Some(Told { is, or: None })
+}
+
+/// The one format here that is YAML has a test of its own.
+fn is_skillet(source: &Source) -> bool {
+    let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    yaml && source.root.has("prompt") && source.root.has("expected")
 }
 
 fn mapping(source: &Source) -> Option<Told> {
@@ -51,7 +61,14 @@ fn mapping(source: &Source) -> Option<Told> {
     if skills.iter().any(|skill| skill.has("test_cases")) {
         return only(Format::SkillTest);
     }
-    let cases = root.get("cases")?.as_list()?;
+    let cases = root.get("cases").and_then(Node::as_list);
+    if let Some(told) = cases.and_then(|cases| cases_of(cases, root)) {
+        return Some(told);
+    }
+    if is_spec(root) { only(Format::Clauditor) } else { None }
+}
+
+fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
     let any = |key: &str| cases.iter().any(|case| case.has(key));
     if expectations(cases).any(|item| item.has("criterion")) {
         only(Format::WritingSkills)
@@ -67,6 +84,21 @@ fn mapping(source: &Source) -> Option<Told> {
     } else {
         None
     }
+}
+
+/// Keys that only clauditor has.
+fn is_spec(root: &Node) -> bool {
+    let assertions = root.get("assertions").and_then(Node::as_list).unwrap_or_default();
+    ["test_args", "grading_criteria", "trigger_tests"].iter().any(|key| root.has(key))
+        || assertions.iter().any(|assertion| assertion.has("type") && assertion.has("id"))
+}
+
+/// A spec is known by its name even when it is empty. The bare name is anyone's, so there the content
+/// has to speak for it.
+fn is_named_spec(source: &Source) -> bool {
+    let name = source.path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let keys = ["skill_name", "assertions", "sections", "output_file", "output_files", "input_files"];
+    name.ends_with(".eval.json") || name == "eval.json" && keys.iter().any(|key| source.root.has(key))
 }
 
 fn expectations(cases: &[Node]) -> impl Iterator<Item = &Node> {
@@ -134,7 +166,7 @@ mod tests {
 
     #[test]
     fn content_first_name_second() {
-        use Format::{Bmad, SkillCreator, SkillTest, WritingSkills};
+        use Format::{Bmad, Clauditor, SkillCreator, SkillTest, WritingSkills};
         let sure = |is| Some(Told { is, or: None });
         let rather = |is, or| Some(Told { is, or: Some(or) });
         for (name, text, expected) in [
@@ -164,6 +196,24 @@ mod tests {
             ("set.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
             ("triggers.json", "[]", sure(Bmad)),
             ("set.json", "[]", None),
+            ("x.json", r#"{"test_args":"--a"}"#, sure(Clauditor)),
+            ("x.json", r#"{"grading_criteria":[]}"#, sure(Clauditor)),
+            ("x.json", r#"{"trigger_tests":{}}"#, sure(Clauditor)),
+            ("x.json", r#"{"assertions":[{"id":"a","type":"contains"}]}"#, sure(Clauditor)),
+            ("x.json", r#"{"assertions":[{"type":"contains","value":"a"}]}"#, None),
+            ("x.json", r#"{"skill_name":"s"}"#, None),
+            ("a.eval.json", "{}", sure(Clauditor)),
+            ("SKILL.Eval.JSON", r#"{"skill_name":"s"}"#, sure(Clauditor)),
+            ("a.eval.json", "[]", sure(Clauditor)),
+            ("a.eval.json", "3", sure(Clauditor)),
+            ("eval.json", r#"{"skill_name":"s"}"#, sure(Clauditor)),
+            ("eval.json", r#"{"model":"m"}"#, None),
+            // What is inside beats what is outside.
+            ("a.eval.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, sure(SkillCreator)),
+            ("a.eval.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
+            ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SkillCreator)),
+            ("a.eval.json", r#"{"practicum":1}"#, None),
+            ("a.yaml", r#"{"prompt":"p","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#, None),
             ("x.json", r#"{"practicum":1,"evals":[]}"#, None),
             ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, None),
             ("x.json", r#"{"cases":3}"#, None),

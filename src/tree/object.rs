@@ -176,17 +176,6 @@ impl<'n> Object<'n> {
             }
         }
     }
-
-    /// Unknown keys as notices, for formats that permit them.
-    pub fn note_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
-        for entry in self.rest() {
-            diagnostics.notice(
-                "unknown-key",
-                entry.key_span,
-                format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key),
-            );
-        }
-    }
 }
 
 pub fn text_of<'n>(node: &'n Node, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {

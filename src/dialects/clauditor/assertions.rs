@@ -1,8 +1,9 @@
 use serde_json::{Value, json};
 
 use super::super::rules::{self, Built};
-use super::EntryIds;
-use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Span};
+use super::Entries;
+use super::keys::list;
+use crate::model::{Check, CheckKind, Diagnostics, Need, Span};
 use crate::score::{Format, Pattern};
 use crate::tree::{Data, Node, Object, closest};
 
@@ -94,29 +95,15 @@ impl Given<'_> {
     }
 }
 
-pub fn decode(
-    spec: &mut Object<'_>,
-    looks_at: &LooksAt,
-    ids: &mut EntryIds,
-    diagnostics: &mut Diagnostics,
-) -> Vec<Check> {
-    let Some(node) = spec.get("assertions") else { return Vec::new() };
-    let Some(entries) = node.as_list() else {
-        crate::tree::wrong_type(node, "assertions", "a list", diagnostics);
-        return Vec::new();
-    };
-    entries.iter().filter_map(|entry| assertion(entry, looks_at, ids, diagnostics)).collect()
+pub fn decode(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Check> {
+    let nodes = list(spec, "assertions", diagnostics).unwrap_or_default();
+    nodes.iter().filter_map(|node| assertion(node, entries, diagnostics)).collect()
 }
 
 /// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
-fn assertion(
-    node: &Node,
-    looks_at: &LooksAt,
-    ids: &mut EntryIds,
-    diagnostics: &mut Diagnostics,
-) -> Option<Check> {
+fn assertion(node: &Node, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Check> {
     let mut entry = Object::new(node, "an assertion", diagnostics)?;
-    let id = ids.take(&mut entry, "an assertion", diagnostics);
+    let id = entries.id(&mut entry, "an assertion", diagnostics);
     let kind = kind(&mut entry, diagnostics)?;
     let name = match entry.get("name") {
         Some(name) => crate::tree::text_of(name, "name", diagnostics),
@@ -167,7 +154,7 @@ fn assertion(
         id: id?.to_owned(),
         name: name.map(str::to_owned),
         need: Need::Required,
-        looks_at: looks_at.clone(),
+        looks_at: entries.looks_at.clone(),
         kind: CheckKind::Exact(rule),
     })
 }

@@ -1,16 +1,14 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use super::keys::list;
+use super::unused::Unused;
 use crate::model::{Access, Diagnostics, Fixture, LooksAt, RelPath, Span};
 use crate::tree::{Node, Object, text_of};
 
 /// The declared inputs: files below the spec's folder, each laid flat into the workspace.
 pub fn inputs(spec: &mut Object<'_>, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
-    let Some(node) = spec.given("input_files") else { return Vec::new() };
-    let Some(entries) = node.as_list() else {
-        crate::tree::wrong_type(node, "input_files", "a list", diagnostics);
-        return Vec::new();
-    };
+    let entries = list(spec, "input_files", diagnostics).unwrap_or_default();
     let mut seen: HashMap<String, Span> = HashMap::new();
     let mut fixtures = Vec::new();
     for entry in entries {
@@ -61,7 +59,12 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
 }
 
 /// What all checks read: the one file, else the files that match, else what the agent said.
-pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Diagnostics) -> LooksAt {
+pub fn looks_at(
+    spec: &mut Object<'_>,
+    inputs: &[Fixture],
+    unused: &mut Unused,
+    diagnostics: &mut Diagnostics,
+) -> LooksAt {
     let one = spec.given("output_file").and_then(|node| {
         let text = text_of(node, "output_file", diagnostics)?;
         let path = RelPath::new(text);
@@ -72,32 +75,41 @@ pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Dia
         path
     });
     let mut globs = Vec::new();
-    for node in spec.list("output_files", diagnostics).unwrap_or_default() {
+    for node in list(spec, "output_files", diagnostics).unwrap_or_default() {
         let Some(glob) = text_of(node, "output_files", diagnostics) else { continue };
-        let name = glob.rsplit('/').next().unwrap_or(glob);
-        let literal = !glob.contains(['*', '?', '[']);
-        if literal && inputs.iter().any(|input| input.to.as_str() == name) {
-            let message = format!("the output \"{glob}\" has the name of an input");
+        if inputs.iter().any(|input| names(glob, input.to.as_str())) {
             diagnostics.error_help(
                 "output-is-input",
                 node.span,
-                message,
+                format!("the output \"{glob}\" has the name of an input"),
                 "let the skill write to another name",
             );
         }
-        if glob.is_empty() || Path::new(glob).is_absolute() || glob.split('/').any(|part| part == "..") {
-            diagnostics.error(
-                "escaping-path",
-                node.span,
-                format!("\"{glob}\" does not stay inside the agent's working folder"),
-            );
+        if !stays_inside(glob) {
+            let message = format!("\"{glob}\" does not stay inside the agent's working folder");
+            diagnostics.error("escaping-path", node.span, message);
             continue;
         }
         globs.push(glob.to_owned());
     }
     match one {
-        Some(path) => LooksAt::File(path),
+        Some(path) => {
+            if !globs.is_empty() {
+                unused.key(spec, "output_files", "\"output_file\" comes first", diagnostics);
+            }
+            LooksAt::File(path)
+        }
         None if globs.is_empty() => LooksAt::Output,
         None => LooksAt::Files(globs),
     }
+}
+
+/// Whether an output is called like an input. One that is a pattern names no file.
+pub fn names(glob: &str, input: &str) -> bool {
+    let literal = !glob.contains(['*', '?', '[']);
+    literal && Path::new(glob).file_name().is_some_and(|name| name == input)
+}
+
+pub fn stays_inside(glob: &str) -> bool {
+    !glob.is_empty() && !Path::new(glob).is_absolute() && glob.split('/').all(|part| part != "..")
 }

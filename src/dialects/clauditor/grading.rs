@@ -1,77 +1,64 @@
-use super::EntryIds;
-use crate::model::{
-    Check, CheckKind, Diagnostics, Field, Judged, LooksAt, Need, Ratio, Scale, Section, Tier,
-};
+use super::Entries;
+use super::keys::{int, list};
+use super::unused::{At, Unused};
+use crate::model::{Check, CheckKind, Diagnostics, Field, Judged, Need, Ratio, Scale, Section, Tier};
 use crate::score::{Format, Pattern};
-use crate::tree::{Node, Object, text_of};
+use crate::tree::{Node, Object, text_of, wrong_type};
 
-pub fn sections(
-    spec: &mut Object<'_>,
-    looks_at: &LooksAt,
-    ids: &mut EntryIds,
-    diagnostics: &mut Diagnostics,
-) -> Option<Check> {
-    let nodes = spec.list("sections", diagnostics)?;
-    let sections: Vec<Section> = nodes.iter().filter_map(|node| section(node, ids, diagnostics)).collect();
-    if sections.is_empty() {
-        return None;
-    }
-    Some(Check {
-        id: "sections".to_owned(),
-        name: None,
-        need: Need::Required,
-        looks_at: looks_at.clone(),
-        kind: CheckKind::Sections(sections),
-    })
+pub fn sections(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Section> {
+    let nodes = list(spec, "sections", diagnostics).unwrap_or_default();
+    let read = |(n, node)| section(node, &["sections", &usize::to_string(&n)], entries, diagnostics);
+    nodes.iter().enumerate().filter_map(read).collect()
 }
 
-fn section(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Section> {
+fn section(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Section> {
     let mut section = Object::new(node, "a section", diagnostics)?;
     let name = section.required_text("name", diagnostics).map(str::to_owned);
-    let tiers = match section.get("tiers") {
-        Some(node) => match node.as_list() {
-            Some(tiers) => tiers,
-            None => {
-                crate::tree::wrong_type(node, "tiers", "a list", diagnostics);
-                return None;
-            }
-        },
-        None if section.get("fields").is_some() => {
-            let help = "wrap the fields in \"tiers\": [{\"label\": \"default\", \"fields\": […]}]";
-            diagnostics.error_help(
+    if section.get("tiers").is_none() {
+        match section.get("fields") {
+            Some(fields) => diagnostics.error_help(
                 "missing-key",
-                node.span,
+                fields.span,
                 "a section has its fields inside \"tiers\"",
-                help,
-            );
-            return None;
+                "wrap them: \"tiers\": [{\"label\": \"default\", \"fields\": […]}]",
+            ),
+            None => section.missing("tiers", diagnostics),
         }
-        None => {
-            section.missing("tiers", diagnostics);
-            return None;
-        }
-    };
-    section.note_rest("a section", diagnostics);
-    let tiers = tiers.iter().filter_map(|node| tier(node, ids, diagnostics)).collect();
+        return None;
+    }
+    let nodes = list(&mut section, "tiers", diagnostics)?;
+    let mut tiers = Vec::new();
+    for (n, node) in nodes.iter().enumerate() {
+        let n = n.to_string();
+        tiers.extend(tier(node, &[at, &["tiers", &n]].concat(), entries, diagnostics));
+    }
+    entries.unused.rest(&section, "a section", at, diagnostics);
     Some(Section { name: name?, tiers })
 }
 
-fn tier(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Tier> {
+fn tier(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Tier> {
     let mut tier = Object::new(node, "a tier", diagnostics)?;
     let label = tier.required_text("label", diagnostics).map(str::to_owned);
     let description = tier.text("description", diagnostics).map(str::to_owned);
-    let most = i64::from(u32::MAX);
-    let min_entries = tier.int("min_entries", 0, most, diagnostics).and_then(|n| u32::try_from(n).ok());
-    let max_entries = tier.int("max_entries", 0, most, diagnostics).and_then(|n| u32::try_from(n).ok());
-    let fields = tier.list("fields", diagnostics).unwrap_or_default();
-    tier.note_rest("a tier", diagnostics);
-    let fields = fields.iter().filter_map(|node| field(node, ids, diagnostics)).collect();
-    Some(Tier { label: label?, description, min_entries: min_entries.unwrap_or(0), max_entries, fields })
+    let min_entries = int(&mut tier, "min_entries", 0, u32::MAX, diagnostics).unwrap_or(0);
+    // Null is how the original writes that there is no limit.
+    let max_entries = match tier.given("max_entries") {
+        Some(_) => int(&mut tier, "max_entries", 0, u32::MAX, diagnostics),
+        None => None,
+    };
+    let nodes = list(&mut tier, "fields", diagnostics).unwrap_or_default();
+    let mut fields = Vec::new();
+    for (n, node) in nodes.iter().enumerate() {
+        let n = n.to_string();
+        fields.extend(field(node, &[at, &["fields", &n]].concat(), entries, diagnostics));
+    }
+    entries.unused.rest(&tier, "a tier", at, diagnostics);
+    Some(Tier { label: label?, description, min_entries, max_entries, fields })
 }
 
-fn field(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Option<Field> {
+fn field(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Field> {
     let mut field = Object::new(node, "a field", diagnostics)?;
-    let id = ids.take(&mut field, "a field", diagnostics);
+    let id = entries.id(&mut field, "a field", diagnostics);
     let name = field.required_text("name", diagnostics).map(str::to_owned);
     let required = field.bool("required", diagnostics).unwrap_or(true);
     let format = field.given("format").and_then(|node| format(node, diagnostics));
@@ -79,7 +66,7 @@ fn field(node: &Node, ids: &mut EntryIds, diagnostics: &mut Diagnostics) -> Opti
         let help = "write \"format\"; it takes a pattern too";
         diagnostics.error_help("unknown-key", node.span, "a field has no \"pattern\"", help);
     }
-    field.note_rest("a field", diagnostics);
+    entries.unused.rest(&field, "a field", at, diagnostics);
     Some(Field { id: id?.to_owned(), name: name?, required, format })
 }
 
@@ -109,30 +96,20 @@ fn format(node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
     Some(text.to_owned())
 }
 
-pub fn criteria(
-    spec: &mut Object<'_>,
-    looks_at: &LooksAt,
-    ids: &mut EntryIds,
-    diagnostics: &mut Diagnostics,
-) -> Vec<Check> {
-    let Some(node) = spec.get("grading_criteria") else { return Vec::new() };
-    let Some(nodes) = node.as_list() else {
-        crate::tree::wrong_type(node, "grading_criteria", "a list", diagnostics);
-        return Vec::new();
-    };
+pub fn criteria(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Check> {
     let mut checks = Vec::new();
-    for node in nodes {
+    for (n, node) in list(spec, "grading_criteria", diagnostics).unwrap_or_default().iter().enumerate() {
         let Some(mut entry) = Object::new(node, "a criterion", diagnostics) else { continue };
-        let id = ids.take(&mut entry, "a criterion", diagnostics);
+        let id = entries.id(&mut entry, "a criterion", diagnostics);
         let statement = entry.required_text("criterion", diagnostics);
-        entry.note_rest("a criterion", diagnostics);
+        entries.unused.rest(&entry, "a criterion", &["grading_criteria", &n.to_string()], diagnostics);
         let (Some(id), Some(statement)) = (id, statement) else { continue };
         checks.push(Check {
             id: id.to_owned(),
             name: None,
             // One criterion may fail as long as the share and the mean hold.
             need: Need::Advisory,
-            looks_at: looks_at.clone(),
+            looks_at: entries.looks_at.clone(),
             kind: CheckKind::Judged(Judged {
                 statement: statement.to_owned(),
                 context: None,
@@ -143,47 +120,67 @@ pub fn criteria(
     checks
 }
 
+/// What the criteria of a run must reach together.
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Thresholds {
     pub pass_rate: Ratio,
     pub mean_score: Ratio,
 }
 
-pub fn thresholds(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Thresholds {
-    let mut thresholds = Thresholds { pass_rate: share(0.7), mean_score: share(0.5) };
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self { pass_rate: share(0.7), mean_score: share(0.5) }
+    }
+}
+
+pub fn thresholds(
+    spec: &mut Object<'_>,
+    graded: bool,
+    unused: &mut Unused,
+    diagnostics: &mut Diagnostics,
+) -> Thresholds {
+    let default = Thresholds::default();
     let Some(mut given) =
         spec.given("grade_thresholds").and_then(|node| Object::new(node, "grade_thresholds", diagnostics))
     else {
-        return thresholds;
+        return default;
     };
-    if let Some(rate) = given.number("min_pass_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new) {
-        thresholds.pass_rate = rate;
+    let pass_rate = given.number("min_pass_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+    let mean_score = given.number("min_mean_score", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+    unused.rest(&given, "grade_thresholds", &["grade_thresholds"], diagnostics);
+    if !graded {
+        unused.key(spec, "grade_thresholds", "there are no grading_criteria", diagnostics);
     }
-    if let Some(mean) = given.number("min_mean_score", 0.0, 1.0, diagnostics).and_then(Ratio::new) {
-        thresholds.mean_score = mean;
+    Thresholds {
+        pass_rate: pass_rate.unwrap_or(default.pass_rate),
+        mean_score: mean_score.unwrap_or(default.mean_score),
     }
-    given.note_rest("grade_thresholds", diagnostics);
-    thresholds
 }
 
-#[derive(Clone, Copy)]
 pub struct Variance {
     pub runs: u32,
     pub stability: Ratio,
 }
 
-pub fn variance(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Variance> {
+/// How often anything may be run.
+const MOST_RUNS: u32 = 1000;
+
+pub fn variance(
+    spec: &mut Object<'_>,
+    unused: &mut Unused,
+    diagnostics: &mut Diagnostics,
+) -> Option<Variance> {
     let node = spec.given("variance")?;
     let mut given = Object::new(node, "variance", diagnostics)?;
-    let runs = given.int("n_runs", 1, 1000, diagnostics).and_then(|n| u32::try_from(n).ok());
+    let runs = int(&mut given, "n_runs", 1, MOST_RUNS, diagnostics);
+    if let Some(node) = given.get("min_stability").filter(|node| node.is_null()) {
+        wrong_type(node, "min_stability", "a number", diagnostics);
+    }
     let stability = given.number("min_stability", 0.0, 1.0, diagnostics).and_then(Ratio::new);
-    given.note_rest("variance", diagnostics);
+    unused.rest(&given, "variance", &["variance"], diagnostics);
     Some(Variance { runs: runs.unwrap_or(5), stability: stability.unwrap_or_else(|| share(0.8)) })
 }
 
-pub fn whole() -> Ratio {
-    share(1.0)
-}
-
-fn share(value: f64) -> Ratio {
-    Ratio::new(value).expect("the documented defaults are shares")
+pub fn share(value: f64) -> Ratio {
+    Ratio::new(value).expect("written here as a share")
 }

@@ -1,215 +1,232 @@
-//! A suite as a spec. It has one invocation of one skill; everything else is told as lost.
+//! A suite as specs. A spec is about one invocation of one skill, so each case makes a spec of its
+//! own; the queries stand in the first.
+
+mod inputs;
+mod invocation;
+mod sections;
+mod settings;
 
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::native::relative;
-use super::super::{Raised, RaisedFile};
-use crate::model::{
-    Access, Case, CheckKind, Expect, GateName, LooksAt, PassRule, Provider, Scale, Section, Stimulus, Suite,
-    Transport,
-};
-use crate::tree::Syntax;
+use self::invocation::Invocation;
+use super::super::reading::{Ids, slug};
+use super::super::writing::{self, Losses, Said, Says};
+use super::super::{DIALECTS, Dialect, Fit, Place, Raised, RaisedFile};
+use super::unused::put_back;
+use super::{Clauditor, NAME, triggers};
+use crate::model::{Base, Case, Check, Diagnostics, Expect, PassRule, Room, Stimulus, Suite};
+use crate::tree::{Source, Syntax};
 
 pub fn raise(suite: &Suite, folder: &Path) -> Raised {
-    let mut losses = Vec::new();
-    let mut spec = Map::new();
-    let name = suite.skills.first().map_or(&suite.name, |skill| &skill.name);
-    spec.insert("skill_name".to_owned(), json!(name));
-    if let Some(description) = &suite.description {
-        spec.insert("description".to_owned(), json!(description));
-    }
-    if suite.skills.len() > 1 {
-        losses.push("all skills but the first".to_owned());
-    }
-    let mut triggers: (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    let mut main = None;
-    for case in &suite.cases {
-        match trigger(case) {
-            Some((query, Expect::Must)) => triggers.0.push(query),
-            Some((query, Expect::MustNot)) => triggers.1.push(query),
-            Some((_, Expect::Either)) => losses.push(format!("case {}: either outcome is fine", case.id)),
-            None if main.is_none() => main = Some(case),
-            None => losses.push(format!("case {}: a spec has one invocation", case.id)),
+    let mut losses = Losses::default();
+    let (queries, cases): (Vec<&Case>, Vec<&Case>) =
+        suite.cases.iter().partition(|case| query(case, suite).is_some());
+    let mut specs: Vec<Spec<'_>> = Vec::new();
+    for case in cases {
+        match Invocation::of(case, &mut losses) {
+            Some(invocation) => specs.push(Spec { invoked: Some((case, invocation)), queries: Vec::new() }),
+            None => losses.case(&case.id, "the whole case, because nothing is left to expect of it"),
         }
     }
-    if let Some(case) = main {
-        invocation(case, folder, &mut spec, &mut losses);
+    match specs.first_mut() {
+        Some(first) => first.queries = queries,
+        None if queries.is_empty() => {}
+        None => specs.push(Spec { invoked: None, queries }),
     }
-    if !triggers.0.is_empty() || !triggers.1.is_empty() {
-        spec.insert(
-            "trigger_tests".to_owned(),
-            json!({"should_trigger": triggers.0, "should_not_trigger": triggers.1}),
-        );
+    let skill = skill_name(suite, &mut losses);
+    let alone = specs.len() == 1;
+    let mut names = Ids::default();
+    let mut files = Vec::new();
+    for spec in &specs {
+        let mut writer = Writer { suite, folder, skill: &skill, losses: &mut losses };
+        let document = writer.document(spec, alone);
+        let stem = writing::file_stem(&skill);
+        let wanted = match &spec.invoked {
+            Some((case, _)) if !files.is_empty() => format!("{stem}-{}", slug(&case.id, "case")),
+            Some(_) | None => stem,
+        };
+        let name = format!("{}.eval.json", names.derive(&wanted));
+        files.push(RaisedFile { name, syntax: Syntax::Json, document });
     }
-    policies(suite, &mut spec);
-    for (key, value) in &suite.meta {
-        spec.entry(key.clone()).or_insert_with(|| value.clone());
-    }
-    let file =
-        RaisedFile { name: format!("{name}.eval.json"), syntax: Syntax::Json, document: Value::Object(spec) };
-    Raised { files: vec![file], losses }
+    Raised { files, losses: losses.into_sentences() }
 }
 
-/// A case that only asks whether the skill fires.
-fn trigger(case: &Case) -> Option<(&str, Expect)> {
+/// What becomes one file.
+struct Spec<'s> {
+    invoked: Option<(&'s Case, Invocation)>,
+    queries: Vec<&'s Case>,
+}
+
+/// A case that asks no more than whether the skill fires.
+fn query<'c>(case: &'c Case, suite: &Suite) -> Option<(&'c str, Expect)> {
+    let should = writing::trigger(case, suite)?.get("should_trigger")?.as_bool()?;
     let Stimulus::Turns(turns) = &case.stimulus else { return None };
-    match (turns.as_slice(), case.checks.as_slice()) {
-        ([query], [check]) => match &check.kind {
-            CheckKind::Activation(activation) => Some((query, activation.expect)),
-            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
-        },
-        _ => None,
-    }
+    let query = turns.first().filter(|query| !query.trim().is_empty())?;
+    Some((query, if should { Expect::Must } else { Expect::MustNot }))
 }
 
-fn invocation(case: &Case, folder: &Path, spec: &mut Map<String, Value>, losses: &mut Vec<String>) {
-    let mut lose = |what: String| losses.push(format!("case {}: {what}", case.id));
-    match &case.stimulus {
-        Stimulus::SkillCommand { args } => {
-            spec.insert("test_args".to_owned(), json!(args));
-        }
-        Stimulus::Turns(turns) => {
-            lose("the prompt became the arguments of the skill's command".to_owned());
-            spec.insert("test_args".to_owned(), json!(turns.join("\n")));
-        }
+fn skill_name(suite: &Suite, losses: &mut Losses) -> String {
+    let named = suite.skills.first();
+    if named.is_some_and(|skill| skill.plugin.is_some()) {
+        losses.suite("the plugin of its skill");
     }
-    let room = &case.room;
-    if !room.files.is_empty() {
-        let inputs: Vec<String> = room.files.iter().map(|file| relative(&file.from, folder)).collect();
-        if room.files.iter().any(|file| file.access == Access::ReadOnly) {
-            lose("inputs are copies that the skill may change, not read-only files".to_owned());
+    let names = named.map(|skill| &skill.name).into_iter().chain([&suite.name]);
+    let name = names.into_iter().find(|name| !name.trim().is_empty()).map_or("skill", String::as_str);
+    if named.is_none() {
+        losses.suite(format!("that it names no skill: here it is about \"{name}\""));
+    }
+    name.to_owned()
+}
+
+/// Writes one spec after the other.
+struct Writer<'w> {
+    suite: &'w Suite,
+    folder: &'w Path,
+    skill: &'w str,
+    losses: &'w mut Losses,
+}
+
+impl Writer<'_> {
+    fn document(&mut self, spec: &Spec<'_>, alone: bool) -> Value {
+        let mut map = Map::new();
+        map.insert("skill_name".to_owned(), json!(self.skill));
+        if let Some(description) = &self.suite.description {
+            map.insert("description".to_owned(), json!(description));
         }
-        spec.insert("input_files".to_owned(), json!(inputs));
-    }
-    if !room.overlays.is_empty() || room.setup.is_some() || room.teardown.is_some() {
-        lose("its overlays and scripts".to_owned());
-    }
-    let mut assertions = Vec::new();
-    let mut criteria = Vec::new();
-    for check in &case.checks {
-        match &check.looks_at {
-            LooksAt::File(path) => {
-                spec.insert("output_file".to_owned(), json!(path.as_str()));
+        let mut ids = Ids::default();
+        let mut cases = Vec::new();
+        if let Some((case, invocation)) = &spec.invoked {
+            if ids.derive(self.skill) != case.id {
+                self.losses.case(&case.id, "its id, which here is the name of its skill");
             }
-            LooksAt::Files(globs) => {
-                spec.insert("output_files".to_owned(), json!(globs));
+            map.insert("test_args".to_owned(), json!(self.arguments(case)));
+            let inputs = inputs::write(case, &invocation.looks_at, self.folder, self.losses);
+            if !inputs.is_empty() {
+                map.insert("input_files".to_owned(), json!(inputs));
             }
-            LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun => {}
+            invocation.write(&mut map);
+            cases.push(without_what_is_said(case));
         }
-        match &check.kind {
-            CheckKind::Exact(rule) => match assertion(rule.key(), &rule.value()) {
-                Some(mut entry) => {
-                    entry.insert("id".to_owned(), json!(check.id));
-                    if let Some(name) = &check.name {
-                        entry.insert("name".to_owned(), json!(name));
-                    }
-                    assertions.push(Value::Object(entry));
+        cases.extend(self.queries(&spec.queries, &mut ids, &mut map));
+        let rest = Suite { cases, ..self.suite.clone() };
+        let rest = settings::write(spec, rest, alone, &mut map, self.losses);
+        self.losses.extend(Losses::of(&rest, &format()));
+        self.keep_meta(map)
+    }
+
+    /// What stands after the skill's command.
+    fn arguments(&mut self, case: &Case) -> String {
+        let turns = match &case.stimulus {
+            Stimulus::SkillCommand { args } => return args.clone(),
+            Stimulus::Turns(turns) => turns,
+        };
+        // A message that is the command already is not to become its own argument.
+        if let [message] = turns.as_slice()
+            && let Some(args) = message.trim().strip_prefix(&format!("/{}", self.skill))
+            && (args.is_empty() || args.starts_with(char::is_whitespace))
+        {
+            return args.trim().to_owned();
+        }
+        self.losses.case(&case.id, "its message, which became the arguments of the skill's command");
+        writing::one_prompt(case, self.suite)
+    }
+
+    fn queries(&mut self, queries: &[&Case], ids: &mut Ids, map: &mut Map<String, Value>) -> Vec<Case> {
+        let mut rest = Vec::new();
+        let mut lists = Map::new();
+        for (key, expect) in triggers::LISTS {
+            let mut list = Vec::new();
+            for case in queries {
+                let Some((query, _)) = query(case, self.suite).filter(|(_, own)| *own == expect) else {
+                    continue;
+                };
+                list.push(json!(query));
+                if triggers::id(query, ids) != case.id {
+                    self.losses.case(&case.id, "its id, which here is made from its words");
                 }
-                None => lose(format!("check {} ({})", check.id, rule.key())),
-            },
-            CheckKind::Judged(judged) => {
-                if judged.scale != Scale::Unit {
-                    lose(format!("check {}: criteria are scored from 0 to 1", check.id));
+                rest.push((*case).clone());
+            }
+            lists.insert(key.to_owned(), Value::Array(list));
+        }
+        if !queries.is_empty() {
+            map.insert("trigger_tests".to_owned(), Value::Object(lists));
+        }
+        rest
+    }
+
+    /// Adds what was kept from the file the suite came from, as far as it means nothing here either.
+    fn keep_meta(&mut self, map: Map<String, Value>) -> Value {
+        let mut document = Value::Object(map);
+        let meaning = self.read(&document);
+        for (key, value) in &self.suite.meta {
+            let mut kept = Map::new();
+            kept.insert(key.clone(), value.clone());
+            let with = put_back(&document, &Value::Object(kept));
+            match with.filter(|with| {
+                let read = self.read(with);
+                read.as_ref().and_then(|suite| suite.meta.get(key)) == Some(value)
+                    && said(read.as_ref()) == said(meaning.as_ref())
+            }) {
+                Some(with) => document = with,
+                None => {
+                    self.losses.suite(format!("the key \"{key}\", which means something else here"));
                 }
-                criteria.push(json!({"id": check.id, "criterion": judged.statement}));
             }
-            CheckKind::Sections(sections) => {
-                spec.insert("sections".to_owned(), sections.iter().map(section).collect());
-            }
-            CheckKind::Activation(_) => lose(format!("check {} (activation of an invoked skill)", check.id)),
         }
+        document
     }
-    if !assertions.is_empty() {
-        spec.insert("assertions".to_owned(), Value::Array(assertions));
-    }
-    if !criteria.is_empty() {
-        spec.insert("grading_criteria".to_owned(), Value::Array(criteria));
-    }
-    if let PassRule::Graded { pass_rate, mean_score } = case.pass_when {
-        let thresholds = json!({"min_pass_rate": pass_rate.get(), "min_mean_score": mean_score.get()});
-        spec.insert("grade_thresholds".to_owned(), thresholds);
-    }
-}
 
-/// The payload of an assertion, if there is one of this kind.
-fn assertion(key: &str, value: &Value) -> Option<Map<String, Value>> {
-    let payload = match (key, value) {
-        ("contains" | "not_contains", Value::String(_)) => json!({"needle": value}),
-        ("regex", Value::String(_)) => json!({"pattern": value}),
-        ("min_length" | "max_length", Value::Number(_)) => json!({"length": value}),
-        ("has_urls" | "has_entries" | "urls_reachable", Value::Number(_)) => json!({"count": value}),
-        ("min_count" | "has_format", Value::Object(_)) => value.clone(),
-        _ => return None,
-    };
-    let mut entry = Map::new();
-    entry.insert("type".to_owned(), json!(key));
-    entry.extend(payload.as_object().cloned().unwrap_or_default());
-    Some(entry)
-}
-
-fn section(section: &Section) -> Value {
-    let tiers: Vec<Value> = section
-        .tiers
-        .iter()
-        .map(|tier| {
-            let fields: Vec<Value> = tier
-                .fields
-                .iter()
-                .map(|field| {
-                    let mut map = Map::new();
-                    map.insert("id".to_owned(), json!(field.id));
-                    map.insert("name".to_owned(), json!(field.name));
-                    map.insert("required".to_owned(), json!(field.required));
-                    if let Some(format) = &field.format {
-                        map.insert("format".to_owned(), json!(format));
-                    }
-                    Value::Object(map)
-                })
-                .collect();
-            let mut map = Map::new();
-            map.insert("label".to_owned(), json!(tier.label));
-            if let Some(description) = &tier.description {
-                map.insert("description".to_owned(), json!(description));
-            }
-            map.insert("min_entries".to_owned(), json!(tier.min_entries));
-            if let Some(most) = tier.max_entries {
-                map.insert("max_entries".to_owned(), json!(most));
-            }
-            map.insert("fields".to_owned(), Value::Array(fields));
-            Value::Object(map)
-        })
-        .collect();
-    json!({"name": section.name, "tiers": tiers})
-}
-
-/// Values that are the default are left out, as the original leaves them out.
-fn policies(suite: &Suite, spec: &mut Map<String, Value>) {
-    let mut put = |key: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            spec.insert(key.to_owned(), value);
+    /// The suite that a document would be here, if it would be a spec and nothing else.
+    fn read(&self, document: &Value) -> Option<Suite> {
+        let mut diagnostics = Diagnostics::default();
+        let path = self.folder.join("a.eval.json");
+        let source = Source::parse(&path, document.to_string(), Syntax::Json, &mut diagnostics)?;
+        let sure = DIALECTS.iter().filter(|dialect| dialect.recognise(&source) == Fit::Sure);
+        if sure.map(|dialect| dialect.name()).collect::<Vec<_>>() != [NAME] {
+            return None;
         }
+        let place = Place { root: self.folder.to_owned(), project: self.folder.to_owned(), plugins: None };
+        let suite = Clauditor.lower(&source, &place, &mut diagnostics)?;
+        (!diagnostics.has_errors()).then_some(suite)
+    }
+}
+
+/// Everything of a suite that a stage uses.
+fn said(suite: Option<&Suite>) -> Option<Suite> {
+    let suite = suite?.clone();
+    let digest = crate::model::Digest::of(b"");
+    Some(Suite { meta: Default::default(), origin: crate::model::Origin { digest, ..suite.origin }, ..suite })
+}
+
+/// A case without what its spec says, so that the rest can be told as lost.
+fn without_what_is_said(case: &Case) -> Case {
+    let stimulus = match &case.stimulus {
+        Stimulus::SkillCommand { .. } => Stimulus::Turns(Vec::new()),
+        Stimulus::Turns(turns) => Stimulus::Turns(turns.clone()),
     };
-    let (run, judge) = (&suite.run, &suite.judge);
-    put("grading_model", judge.model.as_ref().map(|model| json!(model)));
-    put("grading_provider", judge.provider.filter(|it| *it != Provider::Auto).map(|it| json!(it.name())));
-    put("transport", judge.transport.filter(|it| *it != Transport::Auto).map(|it| json!(it.name())));
-    put("user_prompt", judge.user_prompt.as_ref().map(|prompt| json!(prompt)));
-    put("system_prompt", run.system_prompt.as_ref().map(|prompt| json!(prompt)));
-    put("timeout", run.timeout.map(|timeout| json!(timeout.as_secs().max(1))));
-    put("sync_tasks", run.sync_tasks.map(|sync| json!(sync)));
-    put("allow_hang_heuristic", run.detect_questions.map(|detect| json!(detect)));
-    let harness = match run.agents.first().map(String::as_str) {
-        Some("claude") => Some("claude-code"),
-        Some("codex") => Some("codex"),
-        Some(_) | None => None,
+    let pass_when = match case.pass_when {
+        PassRule::Graded { .. } => PassRule::EveryRequiredCheck,
+        other @ (PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally) => other,
     };
-    put("harness", harness.map(|harness| json!(harness)));
-    let stability = suite.gates.iter().find(|gate| gate.name == GateName::Stability);
-    put(
-        "variance",
-        stability
-            .map(|gate| json!({"n_runs": run.repeat.unwrap_or(5), "min_stability": gate.threshold.get()})),
-    );
+    Case {
+        stimulus,
+        room: Room { files: Vec::new(), ..case.room.clone() },
+        checks: Vec::<Check>::new(),
+        timeout: None,
+        repeat: None,
+        pass_when,
+        ..case.clone()
+    }
+}
+
+/// The settings and gates are written by hand, so what is left of them has no word here.
+fn format() -> Said<'static> {
+    Said {
+        says: &[Says::Description, Says::Skill, Says::SuiteMeta],
+        base: Base::Project,
+        defaults: Default::default(),
+        gates: Vec::new(),
+    }
 }

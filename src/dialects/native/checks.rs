@@ -283,7 +283,15 @@ fn tier(node: &Node, diagnostics: &mut Diagnostics) -> Option<Tier> {
 
 fn field(node: &Node, diagnostics: &mut Diagnostics) -> Option<Field> {
     let mut object = Object::new(node, "a field", diagnostics)?;
-    let id = object.required_text("id", diagnostics).map(str::to_owned);
+    let id_node = object.given("id");
+    let id = object.text("id", diagnostics).map(str::to_owned);
+    match id_node {
+        None => object.missing("id", diagnostics),
+        Some(node) if id.as_deref() == Some("") => {
+            diagnostics.error("empty-text", node.span, "\"id\" must not be empty");
+        }
+        Some(_) => {}
+    }
     let name = object.required_text("name", diagnostics).map(str::to_owned);
     let required = object.bool("required", diagnostics).unwrap_or(true);
     let format = object.text("format", diagnostics).map(str::to_owned);

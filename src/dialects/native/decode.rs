@@ -263,11 +263,12 @@ impl Surroundings<'_> {
         let list = case.list("checks", diagnostics);
         let checks = checks::decode(&CaseChecks { activation, list, skills: self.skills }, diagnostics);
         case.refuse_rest("a case", diagnostics);
-        if checks.is_empty() && !diagnostics.has_errors() {
+        // An empty list says that nothing is checked, as some formats permit: such a case never passes.
+        if checks.is_empty() && list.is_none() && !diagnostics.has_errors() {
             diagnostics.error_help(
                 "no-checks",
                 node.span,
-                "this case checks nothing, so a do-nothing agent would pass it",
+                "this case checks nothing, so nothing can be learnt from it",
                 "add \"checks\" or \"activation\"",
             );
         }

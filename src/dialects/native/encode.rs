@@ -109,8 +109,9 @@ fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     put("oracle", oracle.as_ref().map(|path| json!(relative(path, folder))));
     put("meta", (!meta.is_empty()).then(|| json!(meta)));
     let (activation, list) = checks::encode(checks, skills);
+    let nothing_else = activation.is_none();
     put("activation", activation);
-    put("checks", (!list.is_empty()).then_some(Value::Array(list)));
+    put("checks", (!list.is_empty() || nothing_else).then_some(Value::Array(list)));
     Value::Object(map)
 }
 

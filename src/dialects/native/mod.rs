@@ -11,7 +11,7 @@ pub use encode::{encode, relative};
 
 use std::path::Path;
 
-use super::{Dialect, Fit, Place, Raised, RaisedFile};
+use super::{Dialect, Fit, Place, Raised, RaisedFile, writing};
 use crate::model::{Diagnostics, Suite};
 use crate::tree::{Source, Syntax};
 
@@ -32,14 +32,7 @@ impl Dialect for Native {
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
         let document = encode(suite, folder);
-        // A suite may be called anything; a file may not.
-        let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-        let stem: String = suite.name.chars().map(plain).collect();
-        let stem = match stem.trim_matches(['.', '-']) {
-            "" => "suite",
-            stem => stem,
-        };
-        let name = format!("{stem}.practicum.yaml");
+        let name = format!("{}.practicum.yaml", writing::file_stem(&suite.name));
         Raised { files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }], losses: Vec::new() }
     }
 }

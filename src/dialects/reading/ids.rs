@@ -45,6 +45,10 @@ impl Ids {
         }
     }
 
+    pub fn into_taken(self) -> HashSet<String> {
+        self.taken
+    }
+
     pub fn has(&self, id: &str) -> bool {
         self.taken.contains(id)
     }

@@ -116,7 +116,7 @@ fn found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
 
 /// Keys that some format gives a meaning. Under one of these a kept value would be read as
 /// something it is not, or make the file another format's.
-const MEANINGFUL: [&str; 33] = [
+const MEANINGFUL: [&str; 36] = [
     "actual",
     "assertions",
     "cases",
@@ -129,6 +129,7 @@ const MEANINGFUL: [&str; 33] = [
     "expected_output",
     "expected_skill",
     "files",
+    "grading_criteria",
     "id",
     "input",
     "name",
@@ -147,9 +148,11 @@ const MEANINGFUL: [&str; 33] = [
     "skills",
     "state_prefix",
     "teardown",
+    "test_args",
     "test_cases",
     "timeout",
     "timestamp",
+    "trigger_tests",
 ];
 
 /// Adds what was kept from another file, and gives back the keys under which it cannot stand.
@@ -163,6 +166,16 @@ pub fn keep_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) -
         }
     }
     refused
+}
+
+/// A file's name without its ending, made from a name that may be anything.
+pub fn file_stem(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = name.chars().map(plain).collect();
+    match stem.trim_matches(['.', '-']) {
+        "" => "suite".to_owned(),
+        stem => stem.to_owned(),
+    }
 }
 
 /// The skill's place as seen from `folder`, else its name.

@@ -1,0 +1,54 @@
+use std::time::Duration;
+
+use super::keys::{filled_text, flag, word};
+use crate::model::{Diagnostics, JudgePolicy, Provider, RunPolicy, Transport, parse_duration};
+use crate::tree::{Data, Object, wrong_type};
+
+/// The agents by the names that the format has for them.
+pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
+
+/// How a spec wants to be run and judged. Saying `auto` is saying nothing.
+pub fn policies(
+    spec: &mut Object<'_>,
+    runs: Option<u32>,
+    diagnostics: &mut Diagnostics,
+) -> (RunPolicy, JudgePolicy) {
+    let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
+    let agent = HARNESSES.iter().find(|(name, _)| Some(*name) == harness).map(|(_, agent)| *agent);
+    let run = RunPolicy {
+        agents: agent.map(str::to_owned).into_iter().collect(),
+        repeat: runs,
+        timeout: timeout(spec, diagnostics),
+        sync_tasks: flag(spec, "sync_tasks", diagnostics),
+        detect_questions: flag(spec, "allow_hang_heuristic", diagnostics),
+        system_prompt: filled_text(spec, "system_prompt", diagnostics).map(str::to_owned),
+        ..RunPolicy::default()
+    };
+    let provider = match spec.given("grading_provider") {
+        Some(_) => word(spec, "grading_provider", &Provider::NAMES, diagnostics).and_then(Provider::parse),
+        None => None,
+    };
+    let transport = word(spec, "transport", &Transport::NAMES, diagnostics).and_then(Transport::parse);
+    let judge = JudgePolicy {
+        model: filled_text(spec, "grading_model", diagnostics).map(str::to_owned),
+        provider: provider.filter(|provider| *provider != Provider::Auto),
+        transport: transport.filter(|transport| *transport != Transport::Auto),
+        votes: None,
+        user_prompt: filled_text(spec, "user_prompt", diagnostics).map(str::to_owned),
+    };
+    (run, judge)
+}
+
+fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
+    let node = spec.given("timeout")?;
+    let Data::Int(seconds) = node.data else {
+        wrong_type(node, "timeout", "a whole number of seconds", diagnostics);
+        return None;
+    };
+    let parsed = parse_duration(&seconds.to_string());
+    if parsed.is_none() {
+        let message = "\"timeout\" must be more than 0 seconds and at most a week";
+        diagnostics.error("out-of-range", node.span, message);
+    }
+    parsed
+}
