@@ -26,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("run", &["model", "stage", "agents", "observe"]),
     ("judge", &["model", "llm"]),
     ("aggregate", &["model"]),
+    ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event"]),
     (

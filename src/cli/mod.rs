@@ -4,6 +4,7 @@
 
 mod builtin_agent;
 mod check;
+mod clean;
 mod convert;
 mod evals;
 mod formats;
@@ -11,6 +12,8 @@ mod init;
 mod lint;
 mod list;
 mod run;
+mod runs;
+mod show;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -19,7 +22,8 @@ use clap::{Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
-use crate::store::StoreError;
+use crate::run::sweep_run;
+use crate::store::{Live, RunDir, StoreError};
 
 /// The practical exam for AI-agent skills.
 ///
@@ -36,6 +40,12 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
     Run(run::Args),
+    /// List the runs of this project
+    Runs(runs::Args),
+    /// Show a run, or one of its trials
+    Show(show::Args),
+    /// Sweep up after runs that were killed, and remove old ones
+    Clean(clean::Args),
     /// Check eval files and the skills they name, without running anything
     Check(check::Args),
     /// Show what would run: suites, cases and trials
@@ -65,6 +75,9 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Run(args) => run::main(args),
+        Command::Runs(args) => runs::main(args),
+        Command::Show(args) => show::main(args),
+        Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
         Command::Convert(args) => convert::main(args),
@@ -74,6 +87,15 @@ pub fn main() -> ExitCode {
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
+}
+
+/// The arguments of a `run` command that was given before.
+fn parse_run(command: &[String]) -> anyhow::Result<run::Args> {
+    let words = std::iter::once("practicum").chain(command.iter().map(String::as_str));
+    match Cli::try_parse_from(words)?.command {
+        Command::Run(args) => Ok(args),
+        _ => anyhow::bail!("it was no run"),
+    }
 }
 
 /// The user's environment, as far as it is text.
@@ -120,6 +142,15 @@ fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Ends what a killed run left running and removes its rooms. Gives how much there was.
+fn sweep_up(run: &RunDir) -> bool {
+    let Some(live) = Live::read(run.path()) else { return false };
+    sweep_run(run.id());
+    crate::stage::remove(&live.rooms);
+    Live::clear(run.path());
+    true
 }
 
 /// The async runtime, as large as the machine.
