@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Summary,
-    Tokens, Totals, TrialRecord, Verdict, Why,
+    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Ratio,
+    Summary, Tokens, Totals, TrialRecord, Verdict, Why,
 };
 
 /// Folds records into counts. Its size depends on the number of cases, not of trials.
@@ -21,6 +21,8 @@ pub struct Tally {
     endings: BTreeMap<Ended, u64>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
+    /// The share of trials that may stay unscored.
+    allowed_unscored: f64,
 }
 
 type CaseKey = (String, String, String, Option<String>, String, String);
@@ -47,6 +49,34 @@ struct CaseTally {
     fired: FiredCount,
     checks: Vec<CheckTally>,
     confusion: Confusion,
+    rate: Option<FireRate>,
+}
+
+/// A case that passes by how often the skill fires.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FireRate {
+    pub expect: Expect,
+    pub threshold: Ratio,
+}
+
+impl CaseTally {
+    /// Whether the case passes; `None` if no run of it could tell.
+    fn passes(&self) -> Option<bool> {
+        let Some(FireRate { expect, threshold }) = self.rate else {
+            return (self.passed + self.failed > 0).then_some(self.failed == 0);
+        };
+        let Confusion { tp, fp, tn, fn_ } = self.confusion;
+        let (fired, told) = (tp + fp, tp + fp + tn + fn_);
+        if told == 0 {
+            return None;
+        }
+        let reached = fired as f64 / told as f64 >= threshold.get();
+        Some(match expect {
+            Expect::Must => reached,
+            Expect::MustNot => !reached,
+            Expect::Either => true,
+        })
+    }
 }
 
 /// Observed activation against what was wanted, a run at a time. Only runs that can tell count.
@@ -90,16 +120,16 @@ struct CheckTally {
 impl Tally {
     /// Makes room for a case before any of its trials is done, so that a summary has the plan's
     /// order whatever finished first.
-    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition) {
+    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition, rate: Option<FireRate>) {
         let key = key(suite, case, condition);
         if !self.cases.contains_key(&key) {
             self.order.push(key.clone());
-            self.cases.insert(key, CaseTally::default());
+            self.cases.insert(key, CaseTally { rate, ..CaseTally::default() });
         }
     }
 
     pub fn add(&mut self, record: &TrialRecord) {
-        self.expect(&record.suite, &record.case, &record.condition);
+        self.expect(&record.suite, &record.case, &record.condition, None);
         let case = self.cases.entry(key(&record.suite, &record.case, &record.condition)).or_default();
         self.totals.trials += 1;
         match &record.verdict {
@@ -169,6 +199,10 @@ impl Tally {
         };
     }
 
+    pub fn allow_unscored(&mut self, share: Ratio) {
+        self.allowed_unscored = share.get();
+    }
+
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -203,8 +237,8 @@ impl Tally {
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let value = match gate.name {
             GateName::AllCasesPass => {
-                let measured = || cases().filter(|case| case.passed + case.failed > 0);
-                share(measured().filter(|case| case.failed == 0).count() as u64, measured().count() as u64)
+                let verdicts = || cases().filter_map(CaseTally::passes);
+                share(verdicts().filter(|passes| *passes).count() as u64, verdicts().count() as u64)
             }
             GateName::PassRate => {
                 let passed = cases().map(|case| case.passed).sum();
@@ -263,7 +297,8 @@ impl Tally {
         if gates.iter().any(|gate| !gate.ok && gate.value.is_some()) {
             return 1;
         }
-        if self.totals.not_scored > self.skipped
+        let unscored = self.totals.not_scored.saturating_sub(self.skipped) as f64;
+        if unscored > self.allowed_unscored * self.totals.trials as f64
             || self.totals.trials == 0
             || gates.iter().any(|gate| !gate.ok)
         {
@@ -331,7 +366,7 @@ impl CheckTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Arm, Mode, Ratio, TrialId, Usage};
+    use crate::model::{Arm, Mode, TrialId, Usage};
 
     fn record(case: &str, verdict: Verdict) -> TrialRecord {
         let condition =
@@ -388,6 +423,38 @@ mod tests {
             (vec![Verdict::Fail], Outcome::OverBudget, 4),
         ] {
             assert_eq!(exit(&verdicts, outcome), expected, "{verdicts:?} {outcome:?}");
+        }
+    }
+
+    /// A query passes by the rate at which the skill fired; runs that cannot tell do not count.
+    #[test]
+    fn fire_rates() {
+        let (yes, no) = (Some(true), Some(false));
+        for (expect, runs, expected) in [
+            (Expect::Must, vec![yes, yes, no], 0),
+            (Expect::Must, vec![yes, no, no], 1),
+            (Expect::Must, vec![yes, no], 0),
+            (Expect::MustNot, vec![yes, no], 1),
+            (Expect::MustNot, vec![yes, no, no], 0),
+            (Expect::Must, vec![None, None], 3),
+        ] {
+            let mut tally = Tally::default();
+            for fired in &runs {
+                let passed = *fired == Some(expect == Expect::Must);
+                let verdict = match fired {
+                    Some(_) if passed => Verdict::Pass,
+                    Some(_) => Verdict::Fail,
+                    None => Verdict::NotScored(Why::Ended(Ended::TimedOut)),
+                };
+                let record = TrialRecord { expect: Some(expect), fired: *fired, ..record("q", verdict) };
+                let threshold = Ratio::new(0.5).expect("a share");
+                tally.expect("s", "q", &record.condition, Some(FireRate { expect, threshold }));
+                tally.add(&record);
+            }
+            let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+            let gate = SuiteGate { suite: "s".into(), gate };
+            let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+            assert_eq!(summary.exit, expected, "{expect:?} {runs:?}");
         }
     }
 

@@ -15,9 +15,9 @@ use crate::llm::{Api, Client, Credential, Endpoint, Secret};
 use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
 use crate::pipeline::SuiteMeans;
 use crate::plan::Planned;
-use crate::quality;
 use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
+use crate::{modes, quality};
 
 /// What the user wants to be examined.
 #[derive(Debug, Clone, Default)]
@@ -77,6 +77,8 @@ pub enum IntakeError {
     NotOfSuite { skill: String, suite: String },
     #[error("there is no agent \"{name}\"; there are {known}")]
     UnknownAgent { name: String, known: String },
+    #[error("{0}")]
+    Mode(String),
     #[error("{0}")]
     NotInstalled(#[from] crate::agents::LaunchError),
     #[error("the script {path} cannot be used")]
@@ -180,6 +182,10 @@ pub fn settle(
     layers: &Layers,
     agents: &BTreeMap<String, Agent>,
 ) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
+    let own_modes: BTreeMap<String, String> = layers
+        .table("modes")
+        .filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())))
+        .collect();
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
@@ -194,7 +200,9 @@ pub fn settle(
             ));
         }
         let script = choose_script(ask, &suite, &names);
-        planned.push(Planned { suite, settings, agents: names, project, script });
+        let mode_text =
+            modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
+        planned.push(Planned { suite, settings, agents: names, project, script, mode_text });
     }
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
 }
@@ -205,7 +213,7 @@ pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, Intake
     for Placed { suite, project, .. } in reading.into_suites()? {
         let settings = Settings::resolve(layers, &suite)?;
         let agents = settings.agents.value.clone();
-        planned.push(Planned { suite, settings, agents, project, script: None });
+        planned.push(Planned { suite, settings, agents, project, script: None, mode_text: None });
     }
     Ok(planned)
 }

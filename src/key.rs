@@ -152,5 +152,6 @@ fn settings_text(planned: &Planned) -> String {
     let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
     text.extend(planned.suite.run.system_prompt.clone());
+    text.extend(planned.mode_text.clone());
     text.join("\n")
 }

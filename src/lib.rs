@@ -15,6 +15,7 @@ pub mod key;
 pub mod lint;
 pub mod llm;
 pub mod model;
+pub mod modes;
 pub mod observe;
 pub mod pipeline;
 pub mod plan;

@@ -17,13 +17,13 @@ use tokio::task::JoinSet;
 pub use reuse::{Known, Prior};
 
 use crate::agents::Agent;
-use crate::aggregate::{Outcome, SuiteGate, Tally};
+use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Scope};
 use crate::judge::Judge;
-use crate::model::{Ended, Finding, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
 use crate::observe::observe;
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, adopt_orphans};
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError};
@@ -48,6 +48,11 @@ pub struct Exam {
     pub stop: Stop,
     /// What need not run.
     pub prior: Prior,
+    /// Variables of the user's that agents get by name.
+    pub pass_env: Vec<String>,
+    pub fail_fast: bool,
+    /// The share of trials that may stay unscored.
+    pub allow_unscored: Ratio,
 }
 
 /// What one suite is run and judged with.
@@ -108,14 +113,16 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     let mut tally = Tally::default();
     for trial in &exam.plan.trials {
         let (planned, case) = exam.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
     }
     let mut troubles = Vec::new();
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
+    let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut next = 0;
     loop {
-        while running.len() < exam.jobs && next < exam.plan.trials.len() && !exam.stop.is_stopping() {
+        let may_start = |failed: bool| !exam.stop.is_stopping() && !(failed && exam.fail_fast);
+        while running.len() < exam.jobs && next < exam.plan.trials.len() && may_start(failed) {
             let trial = &exam.plan.trials[next];
             match taken_over(&exam, next) {
                 Some(Ok((record, new))) => {
@@ -150,6 +157,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             },
         };
         tally.add(&record);
+        failed |= record.verdict == Verdict::Fail;
         if let Some(cache) = exam.prior.cache.as_ref().filter(|_| record.is_conclusive()) {
             // A cache that cannot be written to only costs the next run.
             let _ = cache.keep(exam.run_dir.id(), &record);
@@ -160,6 +168,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
     let outcome = if exam.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
+    tally.allow_unscored(exam.allow_unscored);
     let summary =
         tally.summary(exam.run_dir.id(), &gates(&exam.plan), started.elapsed().as_secs_f64(), outcome);
     exam.run_dir.write_summary(&summary)?;
@@ -200,6 +209,13 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let key = exam.prior.keys.get(index).cloned();
     let record = prepared.record(key, seen, findings, marks, notes);
     prepared.keep(exam, record).await
+}
+
+/// The rate that decides a case, if one does.
+fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRate> {
+    let PassRule::FireRate(own) = case.pass_when else { return None };
+    let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
+    room::expectation(case).map(|expect| FireRate { expect, threshold })
 }
 
 fn gates(plan: &Plan) -> Vec<SuiteGate> {

@@ -3,7 +3,7 @@
 //! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
 //! the disk.
 
-use crate::model::{Arm, Case, Check, CheckKind, Condition, Stimulus, Suite, Trial, TrialId};
+use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Stimulus, Suite, Trial, TrialId};
 use crate::settings::Settings;
 
 /// A suite and how it is run.
@@ -17,6 +17,8 @@ pub struct Planned {
     pub project: std::path::PathBuf,
     /// The script that stands in for the model, if one does.
     pub script: Option<std::path::PathBuf>,
+    /// What its mode adds to the agent's system prompt.
+    pub mode_text: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -30,6 +32,41 @@ pub struct Plan {
 pub struct Filter {
     /// Globs over case ids; empty means all.
     pub cases: Vec<glob::Pattern>,
+    pub only: Option<Only>,
+    /// Part `.0` of `.1`, from 1. All trials of a case are in one part.
+    pub shard: Option<(u32, u32)>,
+}
+
+/// One of the two kinds of case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Only {
+    /// About what the agent does.
+    Artifact,
+    /// About whether the skill fires, and nothing else.
+    Activation,
+}
+
+impl Filter {
+    fn wants(&self, suite: &Suite, case: &Case) -> bool {
+        let named = self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(&case.id));
+        let of_kind = match self.only {
+            None => true,
+            Some(Only::Activation) => is_activation(case),
+            Some(Only::Artifact) => !is_activation(case),
+        };
+        named && of_kind && self.shard.is_none_or(|(part, parts)| shard_of(suite, case, parts) == part)
+    }
+}
+
+/// By name and not by position, so that a new case moves no other to another shard.
+fn shard_of(suite: &Suite, case: &Case, parts: u32) -> u32 {
+    let digest = Digest::of_parts([suite.name.as_bytes(), case.id.as_bytes()]);
+    let number = digest.as_str().get(..8).and_then(|hex| u32::from_str_radix(hex, 16).ok()).unwrap_or(0);
+    number % parts.max(1) + 1
+}
+
+fn is_activation(case: &Case) -> bool {
+    !case.checks.is_empty() && case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 
 mod glob {
@@ -70,9 +107,7 @@ pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
     for attempt in 1..=most_attempts {
         for (suite_index, planned) in suites.iter().enumerate() {
             for (case_index, case) in planned.suite.cases.iter().enumerate() {
-                let wanted =
-                    filter.cases.is_empty() || filter.cases.iter().any(|glob| glob.matches(&case.id));
-                if !wanted || attempt > attempts(planned, case) {
+                if !filter.wants(&planned.suite, case) || attempt > attempts(planned, case) {
                     continue;
                 }
                 for condition in conditions(planned, case) {
@@ -114,8 +149,7 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
 /// A skill that is not there cannot fire, so a case about nothing else has no without arm; and
 /// a skill's own command means nothing without the skill.
 fn arms(settings: &Settings, case: &Case) -> Vec<Arm> {
-    let only_activation = case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)));
-    let needs_skill = only_activation || matches!(case.stimulus, Stimulus::SkillCommand { .. });
+    let needs_skill = is_activation(case) || matches!(case.stimulus, Stimulus::SkillCommand { .. });
     let wanted = settings.arms.value.iter().copied();
     wanted.filter(|arm| !(needs_skill && *arm == Arm::WithoutSkill)).collect()
 }

@@ -10,6 +10,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("skill", &["model", "tree"]),
     ("lint", &["model", "tree", "skill"]),
     ("event", &["model"]),
+    ("modes", &["model"]),
     ("llm", &["model"]),
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
@@ -50,8 +51,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "intake",
         &[
-            "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
-            "quality", "settings", "skill",
+            "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "modes", "pipeline",
+            "plan", "quality", "settings", "skill",
         ],
     ),
 ];

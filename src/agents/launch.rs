@@ -91,6 +91,11 @@ const ALWAYS: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 
 impl Agent {
+    /// Whether it takes a text to add to its own system prompt.
+    pub fn appends_system(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains("{append_system}"))
+    }
+
     pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
         let missing = |program: &str| LaunchError::NotInstalled {
             agent: self.name.clone(),

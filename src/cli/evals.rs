@@ -60,6 +60,18 @@ pub struct Choices {
     /// With the skill, without it, or both (repeatable)
     #[arg(long, value_name = "with|without")]
     arm: Vec<String>,
+    /// How much the agent is pushed to use skills: baseline, smart, forced, or one of practicum.toml
+    #[arg(long)]
+    mode: Option<String>,
+    /// The share of runs that must fire for a trigger query to count as fired
+    #[arg(long, value_name = "RATIO")]
+    trigger_threshold: Option<String>,
+    /// Make the agent's background tasks run in the foreground
+    #[arg(long)]
+    sync_tasks: bool,
+    /// How the judge is reached: api, cli or auto
+    #[arg(long)]
+    transport: Option<String>,
     /// The judge's model
     #[arg(long, value_name = "MODEL")]
     judge_model: Option<String>,
@@ -78,6 +90,10 @@ impl Choices {
             ("repeat", self.repeat.clone()),
             ("timeout", self.timeout.clone()),
             ("arm", joined(&self.arm)),
+            ("mode", self.mode.clone()),
+            ("trigger-threshold", self.trigger_threshold.clone()),
+            ("sync-tasks", self.sync_tasks.then(|| "true".to_owned())),
+            ("judge.transport", self.transport.clone()),
             ("judge.model", self.judge_model.clone()),
             ("judge.provider", self.grading_provider.clone()),
         ];

@@ -6,6 +6,7 @@ mod builtin_agent;
 mod check;
 mod clean;
 mod convert;
+mod doctor;
 mod evals;
 mod formats;
 mod init;
@@ -52,6 +53,8 @@ enum Command {
     List(list::Args),
     /// Write an eval file in another format
     Convert(convert::Args),
+    /// Look at what this machine has: agents, logins, disk
+    Doctor(doctor::Args),
     /// Write the first evals of a skill, for its author to go on from
     Init(init::Args),
     /// List the formats that has_format checks and field formats know by name
@@ -81,6 +84,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
         Command::Convert(args) => convert::main(args),
+        Command::Doctor(args) => doctor::main(args),
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
@@ -126,6 +130,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Skill(_)
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
+            | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Missing(_),
         ) => 2,

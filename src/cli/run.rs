@@ -9,9 +9,9 @@ use crate::dialects;
 use crate::event::Sinks;
 use crate::intake::{self, Ask, IntakeError, Reading};
 use crate::key::Keys;
-use crate::model::{Severity, format_duration};
+use crate::model::{Ratio, Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
-use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
+use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
 use crate::settings::{JOBS, Layers};
 use crate::stage::Hidden;
@@ -32,6 +32,21 @@ pub struct Args {
     /// Only cases whose id matches (* and ? are wildcards; repeatable)
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
+    /// Only cases about what the agent does, or only about whether the skill fires
+    #[arg(long, value_name = "artifact|activation", value_parser = parse_only)]
+    only: Option<Only>,
+    /// Only a part of the cases, as 2/5: all parts together are the whole
+    #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard)]
+    shard: Option<(u32, u32)>,
+    /// Pass this variable on to the agent (repeatable)
+    #[arg(long, value_name = "NAME")]
+    env: Vec<String>,
+    /// Start no more trials once one has failed
+    #[arg(long)]
+    fail_fast: bool,
+    /// The share of trials that may stay unscored without the run counting as incomplete
+    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
+    allow_unscored: Ratio,
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -62,6 +77,26 @@ pub struct Args {
     /// Print the summary document, and nothing else, on standard output
     #[arg(long)]
     json: bool,
+}
+
+fn parse_only(text: &str) -> Result<Only, String> {
+    match text {
+        "artifact" => Ok(Only::Artifact),
+        "activation" => Ok(Only::Activation),
+        _ => Err("it may be artifact or activation".to_owned()),
+    }
+}
+
+fn parse_shard(text: &str) -> Result<(u32, u32), String> {
+    let numbers =
+        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
+    numbers
+        .filter(|(part, parts)| (1..=*parts).contains(part))
+        .ok_or_else(|| "it must be like 2/5".to_owned())
+}
+
+fn parse_ratio(text: &str) -> Result<Ratio, String> {
+    text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 
 pub fn main(args: Args) -> u8 {
@@ -106,7 +141,11 @@ fn run(args: Args) -> anyhow::Result<u8> {
         explain(&planned);
         return Ok(0);
     }
-    let filter = Filter { cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect() };
+    let filter = Filter {
+        cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
+        only: args.only,
+        shard: args.shard,
+    };
     let plan = plan(planned, &filter);
     if plan.trials.is_empty() {
         bail!("there is nothing to run: no case matches");
@@ -169,6 +208,9 @@ fn run(args: Args) -> anyhow::Result<u8> {
             scrubber,
             stop,
             prior,
+            pass_env: args.env.clone(),
+            fail_fast: args.fail_fast,
+            allow_unscored: args.allow_unscored,
         };
         Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
     })?;

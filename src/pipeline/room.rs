@@ -100,17 +100,24 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
 
 impl Prepared<'_> {
     pub async fn converse(&self, exam: &Exam) -> (RawRun, Vec<String>) {
-        let turns = self.turns();
-        let extra_env: Vec<(String, String)> = if self.planned.settings.sync_tasks.value {
-            vec![("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned())]
-        } else {
-            Vec::new()
-        };
+        let mut turns = self.turns();
+        // An agent that takes no system prompt is told before the user's first words.
+        if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
+            && !self.agent.appends_system()
+        {
+            *first = format!("{text}\n\n{first}");
+        }
+        let allowed =
+            exam.pass_env.iter().filter_map(|name| Some((name.clone(), exam.user_env.get(name)?.clone())));
+        let mut extra_env: Vec<(String, String)> = allowed.collect();
+        if self.planned.settings.sync_tasks.value {
+            extra_env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()));
+        }
         let talk = Conversation {
             agent: self.agent,
             turns: &turns,
             model: self.trial.condition.model.as_deref(),
-            append_system: None,
+            append_system: self.planned.mode_text.as_deref().filter(|_| self.agent.appends_system()),
             gateway: self.scope.as_ref().map(Scope::base_url),
             user_env: &exam.user_env,
             extra_env: &extra_env,

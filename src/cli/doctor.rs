@@ -1,0 +1,116 @@
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::{environment, print};
+use crate::intake;
+use crate::settings::{Layers, project_root};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The project, or anything in it
+    #[arg(default_value = ".")]
+    path: PathBuf,
+}
+
+/// One thing looked at: how it stands, and what to do about it.
+struct Finding {
+    good: bool,
+    what: String,
+    fix: Option<String>,
+}
+
+pub fn main(args: Args) -> u8 {
+    let project = project_root(&std::path::absolute(&args.path).unwrap_or(args.path));
+    let findings = examine(&project);
+    let mut text = String::new();
+    for finding in &findings {
+        text.push_str(&format!("{} {}\n", if finding.good { "✓" } else { "✗" }, finding.what));
+        if let Some(fix) = finding.fix.as_ref().filter(|_| !finding.good) {
+            text.push_str(&format!("    {fix}\n"));
+        }
+    }
+    let _ = print(&text);
+    0
+}
+
+fn examine(project: &std::path::Path) -> Vec<Finding> {
+    let env = environment();
+    let mut findings = Vec::new();
+    let layers = match Layers::read(std::collections::BTreeMap::new(), env.clone(), project) {
+        Ok(layers) => {
+            findings.push(Finding { good: true, what: format!("project {}", project.display()), fix: None });
+            layers
+        }
+        Err(error) => {
+            let what = format!("settings: {error}");
+            return vec![Finding { good: false, what, fix: Some("mend the settings file".to_owned()) }];
+        }
+    };
+    let agents = match intake::all_agents(&layers) {
+        Ok(agents) => agents,
+        Err(error) => {
+            let what = format!("agents: {error}");
+            findings.push(Finding { good: false, what, fix: Some("mend the settings file".to_owned()) });
+            return findings;
+        }
+    };
+    for agent in agents.values() {
+        match agent.installed(&env) {
+            Ok(path) => {
+                let version = version(&path).unwrap_or_else(|| "version unknown".to_owned());
+                let what = format!("agent {}: {version} at {}", agent.name, path.display());
+                findings.push(Finding { good: true, what, fix: None });
+                findings.extend(login(agent, &env));
+            }
+            Err(error) => findings.push(Finding {
+                good: false,
+                what: format!("agent {}: {error}", agent.name),
+                fix: Some(format!("install it, or run without it (--agent {})", "builtin")),
+            }),
+        }
+    }
+    findings.push(space(project));
+    findings
+}
+
+/// Whether one of the variables that log the agent in is set. A CLI may also be logged in by itself,
+/// which only it knows.
+fn login(agent: &crate::agents::Agent, env: &std::collections::BTreeMap<String, String>) -> Option<Finding> {
+    let variables = &agent.credentials.variables;
+    if variables.is_empty() {
+        return None;
+    }
+    let set = variables.iter().find(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
+    Some(match set {
+        Some(name) => {
+            Finding { good: true, what: format!("agent {}: logs in with {name}", agent.name), fix: None }
+        }
+        None => Finding {
+            good: false,
+            what: format!("agent {}: no key in the environment", agent.name),
+            fix: Some(format!("set {}", variables.join(" or "))),
+        },
+    })
+}
+
+fn version(program: &std::path::Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+/// Rooms and records need room.
+fn space(project: &std::path::Path) -> Finding {
+    const ENOUGH: u64 = 1024 * 1024 * 1024;
+    match rustix::fs::statvfs(project) {
+        Ok(disk) => {
+            let free = disk.f_bavail * disk.f_frsize;
+            Finding {
+                good: free >= ENOUGH,
+                what: format!("disk: {:.1} GB free", free as f64 / 1e9),
+                fix: Some("practicum clean --keep 10 removes old records".to_owned()),
+            }
+        }
+        Err(error) => Finding { good: false, what: format!("disk: {error}"), fix: None },
+    }
+}

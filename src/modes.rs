@@ -1,0 +1,64 @@
+//! How much an agent is pushed to use skills: a text added to its own system prompt.
+//!
+//! In: a mode, and the user's own ones. Out: the text, if there is one. Never: replaces what the
+//! agent is told anyway.
+
+use std::collections::BTreeMap;
+
+use crate::model::Mode;
+
+const SMART: &str = "\
+Before you answer a request that specialised knowledge could help with:
+1. See whether you have taken up a skill that fits it already in this session.
+2. If you have not, look through the skills that are available to you, and activate one that fits \
+before you respond.
+3. For topics that you have covered in this way, do not go through the skills again.";
+
+const FORCED: &str = "\
+Before you respond to any request of the user, you must do this, every time:
+1. Evaluate each skill that is available to you.
+2. Activate those that are relevant.
+3. Only then respond.";
+
+/// The text of a mode. An unknown name is an error that lists the known ones.
+pub fn text<'m>(mode: &'m Mode, own: &'m BTreeMap<String, String>) -> Result<Option<&'m str>, String> {
+    match mode {
+        Mode::Baseline => Ok(None),
+        // A project may word the known ones its own way.
+        Mode::Smart => Ok(Some(own.get("smart").map_or(SMART, String::as_str))),
+        Mode::Forced => Ok(Some(own.get("forced").map_or(FORCED, String::as_str))),
+        Mode::Named(name) => match own.get(name) {
+            Some(text) => Ok(Some(text)),
+            None => {
+                let known: Vec<&str> = ["baseline", "smart", "forced"]
+                    .into_iter()
+                    .chain(own.keys().map(String::as_str))
+                    .collect();
+                Err(format!("there is no mode \"{name}\"; there are {}", known.join(", ")))
+            }
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_have_their_steps() {
+        let own = BTreeMap::from([("gentle".to_owned(), "Perhaps a skill?".to_owned())]);
+        for (mode, expected) in [
+            (Mode::Baseline, Ok(None)),
+            (Mode::Smart, Ok(Some("do not go through the skills again"))),
+            (Mode::Forced, Ok(Some("Evaluate each skill"))),
+            (Mode::Named("gentle".into()), Ok(Some("Perhaps"))),
+            (Mode::Named("smrt".into()), Err(())),
+        ] {
+            let found = text(&mode, &own).map_err(|_| ());
+            match (found, expected) {
+                (Ok(Some(found)), Ok(Some(part))) => assert!(found.contains(part), "{mode:?}"),
+                (found, expected) => assert_eq!(found, expected, "{mode:?}"),
+            }
+        }
+    }
+}
