@@ -31,7 +31,7 @@ fn read_back(dialect: &dyn Dialect, raised: &Raised, place: &Place) -> Vec<Suite
 }
 
 /// A document that is right, the project it stands in, and its place there.
-const EXAMPLES: [(&str, &str); 12] = [
+const EXAMPLES: [(&str, &str); 15] = [
     ("bmad", "evals/invoice-writer/evals.json"),
     ("bmad", "evals/invoice-writer/triggers.json"),
     ("bmad", "evals/invoice-writer/cases.json"),
@@ -41,6 +41,9 @@ const EXAMPLES: [(&str, &str); 12] = [
     ("skill-test", "suites/outdoors.json"),
     ("skill-test", "suites/flat.json"),
     ("skill-test", "suites/routing.json"),
+    ("clauditor", ".claude/commands/standup.eval.json"),
+    ("clauditor", ".claude/skills/recipe-scaler/SKILL.eval.json"),
+    ("clauditor", ".claude/skills/price-scout/assets/price-scout.eval.json"),
     ("skillet", "evals/turns.json"),
     ("skillet", "evals/assertions.json"),
     ("native", "everything.json"),
@@ -92,6 +95,7 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
         assert_eq!(again.cases, suite.cases, "{name} {path}");
         assert_eq!((&again.run, &again.defaults), (&suite.run, &suite.defaults), "{name} {path}");
         assert_eq!((&again.meta, &again.gates), (&suite.meta, &suite.gates), "{name} {path}");
+        assert_eq!((&again.judge, &again.description), (&suite.judge, &suite.description), "{name} {path}");
         // Suites without plugins get them, because the format asks for them.
         if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {
             assert_eq!(raised.losses, Vec::<String>::new(), "{name} {path}");
@@ -118,6 +122,7 @@ macro_rules! unbroken {
 
 unbroken! {
     no_change_breaks_bmad: "bmad",
+    no_change_breaks_clauditor: "clauditor",
     no_change_breaks_skill_creator: "skill-creator",
     no_change_breaks_writing_skills: "writing-skills",
     no_change_breaks_skill_test: "skill-test",
