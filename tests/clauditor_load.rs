@@ -84,7 +84,8 @@ fn check(project: &Project, specs: &[PathBuf]) -> BTreeMap<PathBuf, Value> {
     let mut seen = BTreeMap::new();
     for some in specs.chunks(100) {
         let paths = some.iter().map(|path| path.to_str().expect("a path"));
-        let args: Vec<&str> = ["check", "--dialect", "clauditor", "--json"].into_iter().chain(paths).collect();
+        let args: Vec<&str> =
+            ["check", "--dialect", "clauditor", "--json"].into_iter().chain(paths).collect();
         let document = project.run(&args).json();
         for file in document["files"].as_array().expect("files") {
             seen.insert(PathBuf::from(text_of(file, "path")), file.clone());
