@@ -159,7 +159,7 @@ fn checks_look_at_one_thing() {
     let file = json!({"file": "a.md"});
     let files = json!({"files": ["*.md"]});
     let lost = |what: &str| vec![format!("case s: {what}")];
-    assert_eq!(on(&[file.clone()]), ("c0".to_owned(), Some(json!("a.md")), vec![]));
+    assert_eq!(on(std::slice::from_ref(&file)), ("c0".to_owned(), Some(json!("a.md")), vec![]));
     assert_eq!(on(&[files.clone(), files.clone()]), ("c0 c1".to_owned(), Some(json!(["*.md"])), vec![]));
     assert_eq!(
         on(&[json!("output"), file.clone(), file.clone()]),
