@@ -342,6 +342,8 @@ mod tests {
         };
         TrialRecord {
             trial: TrialId::new("s", case, &condition, 1),
+            key: None,
+            reused_from: None,
             suite: "s".into(),
             case: case.into(),
             condition,

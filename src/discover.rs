@@ -140,6 +140,10 @@ fn below(folder: &Path) -> Vec<Found> {
     let walk = ignore::WalkBuilder::new(folder)
         .hidden(false)
         .require_git(false)
+        // Only what the project itself commits decides, not what this machine happens to ignore.
+        .ignore(false)
+        .git_global(false)
+        .git_exclude(false)
         .follow_links(false)
         .threads(threads)
         .filter_entry(|entry| entry.depth() == 0 || !LEFT_OUT.iter().any(|name| entry.file_name() == *name))

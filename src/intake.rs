@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::agents::{AGENTS, Agent};
-use crate::dialects::{self, Dialect, Loaded, Place};
+use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{Gateway, ScopeKind, Script};
 use crate::judge::Judge;
@@ -16,7 +16,7 @@ use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
 use crate::pipeline::SuiteMeans;
 use crate::plan::Planned;
 use crate::quality;
-use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents, project_root};
+use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
 
 /// What the user wants to be examined.
@@ -36,13 +36,32 @@ pub struct Ask {
 /// The files that were found, read.
 pub struct Reading {
     pub files: Vec<Loaded>,
-    /// One for each suite that could be understood, with its project.
-    pub suites: Vec<(Suite, PathBuf)>,
+    /// For each file, the project it belongs to.
+    projects: Vec<PathBuf>,
+    /// The skill under test, if the user names one.
+    skill: Option<SkillRef>,
 }
 
 impl Reading {
     pub fn has_errors(&self) -> bool {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
+    }
+
+    /// The suites that could be understood.
+    pub fn into_suites(self) -> Result<Vec<Placed>, IntakeError> {
+        let placed = self.files.into_iter().zip(self.projects).filter_map(|(file, project)| {
+            Some(Placed { suite: file.lowered.suite?, root: file.root, project })
+        });
+        let mut suites = dialects::merge_folders(placed);
+        if let Some(skill) = &self.skill {
+            for Placed { suite, .. } in &mut suites {
+                if !suite.put_under_test(skill.clone()) {
+                    let (skill, suite) = (skill.name.clone(), suite.name.clone());
+                    return Err(IntakeError::NotOfSuite { skill, suite });
+                }
+            }
+        }
+        Ok(suites)
     }
 }
 
@@ -78,41 +97,24 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     };
     let found = discover::discover(&search, &project_root)?;
     let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let mut projects: BTreeMap<PathBuf, PathBuf> = BTreeMap::new();
+    let mut projects = Projects::default();
     let places: Vec<(PathBuf, Place)> = found
         .into_iter()
         .map(|found| {
-            let folder = found.file.parent().unwrap_or(&found.file).to_owned();
-            let project = projects.entry(folder).or_insert_with(|| project_root(&found.file)).clone();
+            let project = projects.of(&found.file);
             (found.file, Place { root: found.root, project, plugins: plugins.clone() })
         })
         .collect();
     let files = load_all(&places, forced);
-    let mut suites = Vec::new();
-    for (file, (_, place)) in files.iter().zip(&places) {
-        if let Some(suite) = &file.lowered.suite {
-            suites.push((suite.clone(), place.root.clone(), place.project.clone()));
+    let projects = places.into_iter().map(|(_, place)| place.project).collect();
+    let skill = match &ask.skill {
+        Some(path) => {
+            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+            Some(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
         }
-    }
-    let projects: BTreeMap<PathBuf, PathBuf> =
-        suites.iter().map(|(_, root, project)| (root.clone(), project.clone())).collect();
-    let merged = dialects::merge_folders(suites.into_iter().map(|(suite, root, _)| (suite, root)).collect());
-    let mut suites: Vec<(Suite, PathBuf)> = merged
-        .into_iter()
-        .map(|(suite, root)| {
-            let project = projects.get(&root).cloned().unwrap_or(root);
-            (suite, project)
-        })
-        .collect();
-    if let Some(path) = &ask.skill {
-        let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let skill = Skill::read(&path)?;
-        for (suite, _) in &mut suites {
-            suite.skills =
-                vec![SkillRef { name: skill.name.clone(), path: Some(path.clone()), plugin: None }];
-        }
-    }
-    Ok(Reading { files, suites })
+        None => None,
+    };
+    Ok(Reading { files, projects, skill })
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.
@@ -181,7 +183,7 @@ pub fn settle(
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
-    for (suite, project) in reading.suites {
+    for Placed { suite, project, .. } in reading.into_suites()? {
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
@@ -200,7 +202,7 @@ pub fn settle(
 /// The same for looking at: nothing has to be installed or to exist.
 pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
     let mut planned = Vec::new();
-    for (suite, project) in reading.suites {
+    for Placed { suite, project, .. } in reading.into_suites()? {
         let settings = Settings::resolve(layers, &suite)?;
         let agents = settings.agents.value.clone();
         planned.push(Planned { suite, settings, agents, project, script: None });

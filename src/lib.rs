@@ -11,6 +11,8 @@ pub mod first_evals;
 pub mod gateway;
 pub mod intake;
 pub mod judge;
+pub mod key;
+pub mod lint;
 pub mod llm;
 pub mod model;
 pub mod observe;

@@ -3,6 +3,7 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod reuse;
 mod room;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use tokio::task::JoinSet;
+
+pub use reuse::{Known, Prior};
 
 use crate::agents::Agent;
 use crate::aggregate::{Outcome, SuiteGate, Tally};
@@ -43,6 +46,8 @@ pub struct Exam {
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
     pub stop: Stop,
+    /// What need not run.
+    pub prior: Prior,
 }
 
 /// What one suite is run and judged with.
@@ -112,9 +117,21 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     loop {
         while running.len() < exam.jobs && next < exam.plan.trials.len() && !exam.stop.is_stopping() {
             let trial = &exam.plan.trials[next];
+            match taken_over(&exam, next) {
+                Some(Ok((record, new))) => {
+                    tally.add(&record);
+                    if new {
+                        tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
+                    }
+                    next += 1;
+                    continue;
+                }
+                // What cannot be taken over is run.
+                Some(Err(_)) | None => {}
+            }
             tell(&mut sinks, &started_event(&exam.plan, trial));
             let (exam, index) = (Arc::clone(&exam), next);
-            let handle = running.spawn(async move { take(&exam, &exam.plan.trials[index]).await });
+            let handle = running.spawn(async move { take(&exam, index).await });
             in_flight.insert(handle.id(), next);
             next += 1;
         }
@@ -133,6 +150,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             },
         };
         tally.add(&record);
+        if let Some(cache) = exam.prior.cache.as_ref().filter(|_| record.is_conclusive()) {
+            // A cache that cannot be written to only costs the next run.
+            let _ = cache.keep(exam.run_dir.id(), &record);
+        }
         if record.verdict != Verdict::Pass && troubles.len() < MOST_TROUBLES {
             troubles.push(record.clone());
         }
@@ -146,8 +167,21 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     Ok(Examined { summary, troubles })
 }
 
+/// A trial that need not run, and whether it is new to this run's record.
+fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord, bool)>> {
+    match exam.prior.known.get(&index)? {
+        Known::Kept(record) => Some(Ok(((**record).clone(), false))),
+        Known::Reused { record, folder } => {
+            let trial = exam.plan.trials[index].id.clone();
+            let record = TrialRecord { trial, ..(**record).clone() };
+            Some(reuse::take_over(&record, folder, &exam.run_dir).map(|record| (record, true)))
+        }
+    }
+}
+
 /// One trial: stage, run, observe, mark, judge, keep.
-async fn take(exam: &Arc<Exam>, trial: &Trial) -> TrialRecord {
+async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
+    let trial = &exam.plan.trials[index];
     let prepared = match room::prepare(exam, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
@@ -163,7 +197,8 @@ async fn take(exam: &Arc<Exam>, trial: &Trial) -> TrialRecord {
     let marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
 
     notes.extend(fixture_notes);
-    let record = prepared.record(seen, findings, marks, notes);
+    let key = exam.prior.keys.get(index).cloned();
+    let record = prepared.record(key, seen, findings, marks, notes);
     prepared.keep(exam, record).await
 }
 
@@ -196,6 +231,8 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
     let (planned, case) = plan.case(trial);
     TrialRecord {
         trial: trial.id.clone(),
+        key: None,
+        reused_from: None,
         suite: planned.suite.name.clone(),
         case: case.id.clone(),
         condition: trial.condition.clone(),

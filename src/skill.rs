@@ -2,7 +2,7 @@
 //!
 //! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use crate::model::{Diagnostics, Digest};
 use crate::tree::{Node, Source, Syntax};
@@ -105,13 +105,16 @@ pub fn tidy(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for component in path.components() {
         match component {
-            std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => {
-                if !out.pop() {
-                    out.push("..");
+            Component::CurDir => {}
+            // A `..` undoes a name; it does not undo another `..`, and above the root is the root.
+            Component::ParentDir => match out.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    out.pop();
                 }
-            }
-            other => out.push(other),
+                Some(Component::RootDir | Component::Prefix(_)) => {}
+                Some(Component::ParentDir | Component::CurDir) | None => out.push(".."),
+            },
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(component),
         }
     }
     out
@@ -170,6 +173,19 @@ mod tests {
             ("text\n---\nname: x\n---\n", None, "text\n---\nname: x\n---\n"),
         ] {
             assert_eq!(split_frontmatter(text), (front, body), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_tidy_path_leads_where_the_untidy_one_did() {
+        for (path, tidied) in [
+            ("a/./b/../c", "a/c"),
+            ("../../etc/passwd", "../../etc/passwd"),
+            ("a/../../b", "../b"),
+            ("/../a", "/a"),
+            (".", ""),
+        ] {
+            assert_eq!(tidy(Path::new(path)), Path::new(tidied), "{path}");
         }
     }
 

@@ -8,6 +8,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("tree", &["model"]),
     ("skill", &["model", "tree"]),
+    ("lint", &["model", "tree", "skill"]),
     ("event", &["model"]),
     ("llm", &["model"]),
     ("score", &["model", "tree"]),
@@ -25,6 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("run", &["model", "stage", "agents", "observe"]),
     ("judge", &["model", "llm"]),
     ("aggregate", &["model"]),
+    ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event"]),
     (
@@ -49,7 +51,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
-            "settings", "skill",
+            "quality", "settings", "skill",
         ],
     ),
 ];

@@ -264,3 +264,97 @@ fn plain_usage(usage: &Value) -> Usage {
         cache_write: count("cache_creation_input_tokens"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A stream as the real CLI wrote it.
+    fn decode(name: &str) -> Transcript {
+        let path = format!("{}/tests/fixtures/streams/claude-{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(path).expect("a recorded stream");
+        let mut decoder = (STREAM.start)();
+        text.lines().for_each(|line| decoder.line(line));
+        decoder.finish()
+    }
+
+    #[test]
+    fn recorded_streams_say_how_they_ended_and_what_was_activated() {
+        let long = "API Error: 529 scripted 529. This is a server-side issue, usually temporary — try again in a \
+                    moment. If it persists, check your inference gateway (127.0.0.1:18080).";
+        let cut = "this stream will be cut in the middle of the sentence";
+        let greeting = "GREETING: Ahoy, Alice! (from the greeter skill)";
+        let rate = || Said::RateLimited("API Error: Request rejected (429) · scripted 429".into());
+        let login = || Said::AuthFailed("Failed to authenticate. API Error: 401 scripted 401".into());
+        let interrupted = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
+        for (name, said, output, activated) in [
+            ("a-plain", Said::Done, "Hello from the scripted model.", ""),
+            ("b-skill", Said::Done, greeting, "greeter"),
+            ("b2-skill-missing", Said::Done, "That skill did not exist.", ""),
+            ("c-read", Said::Done, "I read SKILL.md and the reference.", "greeter"),
+            ("d0-write-noperm", Said::Done, "Files were created.", ""),
+            ("d2-write-skipperm-sandbox", Said::Done, "Files were created.", ""),
+            ("e6-streamin", Said::Done, "Second turn answer, I remember you.", "greeter"),
+            ("f-agent", Said::Done, "MOCK-END-OF-SCRIPT cagent", ""),
+            ("g-e401", login(), "", ""),
+            ("g-e429", rate(), "", ""),
+            ("g-e429once", Said::Done, "recovered after 429", ""),
+            ("g-e529", Said::ApiFailed(long.into()), "", ""),
+            ("g-nokey", Said::AuthFailed("Not logged in · Please run /login".into()), "", ""),
+            ("g-trunc", Said::Done, cut, ""),
+            ("g-hang-SIGINT", Said::Interrupted(interrupted.into()), "", ""),
+            ("g-hang-SIGTERM", Said::Nothing, "", ""),
+            ("h-maxturns", Said::OverBudget("Reached maximum number of turns (2)".into()), "", ""),
+            ("h-budget", Said::OverBudget("Reached maximum budget ($0.5)".into()), "", ""),
+            ("h-plugin", Said::Done, "PLUG", "evalplug:plugskill"),
+            // A skill that the prompt itself invokes leaves no trace, and is no activation.
+            ("h-slash", Said::Done, "Hello from the scripted model.", ""),
+            ("j-forky", Said::Done, "F done", "forky"),
+        ] {
+            let seen = decode(name);
+            let fired: Vec<String> = seen
+                .activated
+                .iter()
+                .map(|one| {
+                    one.plugin.iter().map(|plugin| format!("{plugin}:")).collect::<String>() + &one.skill
+                })
+                .collect();
+            assert_eq!(
+                (&seen.said, seen.output.as_str(), fired.join(" ").as_str()),
+                (&said, output, activated),
+                "{name}"
+            );
+            assert!(seen.skills_listed.is_some() && seen.version.as_deref() == Some("2.1.325"), "{name}");
+        }
+    }
+
+    #[test]
+    fn usage_and_cost_are_those_of_the_whole_session() {
+        for (name, input, output, cost) in [
+            ("b-skill", 23_524, 24, 0.094_576),
+            // Two results, and a subagent's tokens only in the totals by model.
+            ("f-agent", 50_921, 60, 0.204_884),
+            ("e6-streamin", 47_209, 48, 0.189_796),
+            ("h-budget", 500_000, 50_000, 3.0),
+            ("g-e529", 0, 0, 0.0),
+        ] {
+            let seen = decode(name);
+            assert_eq!((seen.usage.input, seen.usage.output), (input, output), "{name}");
+            assert!((seen.cost_usd.expect("a cost") - cost).abs() < 1e-6, "{name}");
+        }
+    }
+
+    #[test]
+    fn tool_calls_carry_their_results() {
+        let seen = decode("d0-write-noperm");
+        let calls: Vec<(&str, Option<bool>)> = seen
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Tool(call) => Some((call.name.as_str(), call.ok)),
+                Step::User(_) | Step::Text(_) => None,
+            })
+            .collect();
+        assert_eq!(calls, [("Write", Some(false)), ("Bash", Some(false)), ("Edit", Some(false))]);
+    }
+}

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 
 use super::{colour, complain, environment, print};
-use crate::dialects::{self, RaisedFile};
+use crate::dialects::{self, Placed, RaisedFile};
 use crate::intake::{self, Ask};
 use crate::report::{render_diagnostics, safe};
 use crate::tree::{Syntax, to_yaml};
@@ -49,8 +49,9 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
         }
         bail!("{} cannot be understood", args.file.display());
     }
-    let [(suite, _)] = reading.suites.as_slice() else {
-        bail!("{} holds {} suites; name one file", args.file.display(), reading.suites.len());
+    let suites = reading.into_suites()?;
+    let [Placed { suite, .. }] = suites.as_slice() else {
+        bail!("{} holds {} suites; name one file", args.file.display(), suites.len());
     };
     let to = dialects::dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
     let into_folder = args.output.as_ref().is_some_and(|output| {

@@ -4,12 +4,16 @@
 
 mod builtin_agent;
 mod check;
+mod clean;
 mod convert;
 mod evals;
 mod formats;
 mod init;
+mod lint;
 mod list;
 mod run;
+mod runs;
+mod show;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -18,7 +22,8 @@ use clap::{Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
-use crate::store::StoreError;
+use crate::run::sweep_run;
+use crate::store::{Live, RunDir, StoreError};
 
 /// The practical exam for AI-agent skills.
 ///
@@ -35,6 +40,12 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
     Run(run::Args),
+    /// List the runs of this project
+    Runs(runs::Args),
+    /// Show a run, or one of its trials
+    Show(show::Args),
+    /// Sweep up after runs that were killed, and remove old ones
+    Clean(clean::Args),
     /// Check eval files and the skills they name, without running anything
     Check(check::Args),
     /// Show what would run: suites, cases and trials
@@ -45,6 +56,8 @@ enum Command {
     Init(init::Args),
     /// List the formats that has_format checks and field formats know by name
     Formats(formats::Args),
+    /// Read skills as a critic would: the specification, links, scripts, conventions
+    Lint(lint::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -53,7 +66,7 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
   1    a gate failed
-  2    bad usage, or an eval file that cannot be understood
+  2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   130  interrupted";
 
@@ -62,14 +75,27 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Run(args) => run::main(args),
+        Command::Runs(args) => runs::main(args),
+        Command::Show(args) => show::main(args),
+        Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
         Command::Convert(args) => convert::main(args),
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
+        Command::Lint(args) => lint::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
+}
+
+/// The arguments of a `run` command that was given before.
+fn parse_run(command: &[String]) -> anyhow::Result<run::Args> {
+    let words = std::iter::once("practicum").chain(command.iter().map(String::as_str));
+    match Cli::try_parse_from(words)?.command {
+        Command::Run(args) => Ok(args),
+        _ => anyhow::bail!("it was no run"),
+    }
 }
 
 /// The user's environment, as far as it is text.
@@ -116,6 +142,15 @@ fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Ends what a killed run left running and removes its rooms. Gives how much there was.
+fn sweep_up(run: &RunDir) -> bool {
+    let Some(live) = Live::read(run.path()) else { return false };
+    sweep_run(run.id());
+    crate::stage::remove(&live.rooms);
+    Live::clear(run.path());
+    true
 }
 
 /// The async runtime, as large as the machine.

@@ -4,17 +4,18 @@ use std::path::PathBuf;
 use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
-use super::{colour, complain, environment, runtime};
+use super::{colour, complain, environment, runtime, sweep_up};
 use crate::dialects;
 use crate::event::Sinks;
 use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::key::Keys;
 use crate::model::{Severity, format_duration};
-use crate::pipeline::{Exam, Examined, Stop, examine};
+use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
 use crate::settings::{JOBS, Layers};
 use crate::stage::Hidden;
-use crate::store::{RunDir, RunInfo, Scrubber};
+use crate::store::{Cache, Live, RunDir, RunInfo, Scrubber};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -43,6 +44,12 @@ pub struct Args {
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     jobs: Option<String>,
+    /// Go on with a run that did not come to its end: only what is missing is run
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    resume: Option<String>,
+    /// Run every trial, even if nothing that decides it has changed since it last ran
+    #[arg(long)]
+    no_cache: bool,
     /// Show what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -61,7 +68,24 @@ pub fn main(args: Args) -> u8 {
     run(args).unwrap_or_else(|error| complain(&error))
 }
 
+/// The command that began a run, to be given again. Only how much is done at once and how it is
+/// shown may differ now.
+fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
+    let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
+    let info = run.info().map_err(|why| anyhow!(why))?;
+    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
+    let mut begun = super::parse_run(&info.command).context("the run does not say how it was begun")?;
+    begun.resume = Some(run.id().to_owned());
+    begun.json |= now.json;
+    begun.jobs = now.jobs.or(begun.jobs);
+    Ok(begun)
+}
+
 fn run(args: Args) -> anyhow::Result<u8> {
+    let args = match args.resume.clone() {
+        Some(wanted) => as_begun(args, &wanted)?,
+        None => args,
+    };
     let environment = environment();
     let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..args.evals.ask() };
     let project = args.evals.project();
@@ -87,7 +111,14 @@ fn run(args: Args) -> anyhow::Result<u8> {
     if plan.trials.is_empty() {
         bail!("there is nothing to run: no case matches");
     }
-    show_plan(&plan);
+    let resumed = match &args.resume {
+        Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?),
+        None => None,
+    };
+    let mut keys = Keys::new(&plan, &agents, &environment);
+    let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
+    let prior = Prior::look_up(&plan, keys, resumed.as_ref(), Cache::of(&project), !args.no_cache);
+    show_plan(&plan, prior.count());
     if args.dry_run {
         return Ok(0);
     }
@@ -95,9 +126,22 @@ fn run(args: Args) -> anyhow::Result<u8> {
     let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
     let runtime = runtime().context("cannot start")?;
     let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
-    let run_dir = RunDir::create(&project, jiff::Timestamp::now())?;
-    run_dir.write_info(&info(&plan, &run_dir, scripted))?;
+    let run_dir = match resumed {
+        Some(run) => {
+            if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+                bail!("run {} is still going on", run.id());
+            }
+            sweep_up(&run);
+            run
+        }
+        None => {
+            let run = RunDir::create(&project, jiff::Timestamp::now())?;
+            run.write_info(&info(&plan, &run, scripted))?;
+            run
+        }
+    };
     let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    Live::mark(run_dir.path(), rooms.path()).context("cannot mark the run")?;
     let scrubber = Scrubber::new(&environment);
     let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
     sinks.push(Box::new(Progress::new(std::io::stderr())));
@@ -124,9 +168,11 @@ fn run(args: Args) -> anyhow::Result<u8> {
             run_dir: run_dir.clone(),
             scrubber,
             stop,
+            prior,
         };
         Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
     })?;
+    Live::clear(run_dir.path());
     if args.keep_workspaces {
         eprintln!("workspaces kept in {}", rooms.keep().display());
     }
@@ -164,7 +210,7 @@ fn explain(planned: &[Planned]) {
     }
 }
 
-fn show_plan(plan: &Plan) {
+fn show_plan(plan: &Plan, reused: usize) {
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
@@ -175,6 +221,12 @@ fn show_plan(plan: &Plan) {
         plan.suites.len(),
         agents.join(", ")
     );
+    if reused > 0 {
+        eprintln!(
+            "  {reused} reuse, {} run: nothing that decides the others has changed (--no-cache runs all)",
+            plan.trials.len() - reused
+        );
+    }
     for planned in &plan.suites {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
@@ -261,6 +313,8 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
         settings: settings.collect(),
         trials: trials.collect(),
         scripted,
+        command: std::env::args().skip(1).collect(),
+        folder: std::env::current_dir().unwrap_or_default(),
     }
 }
 

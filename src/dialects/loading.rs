@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use super::{DIALECTS, Dialect, Fit, Place};
@@ -77,26 +79,36 @@ fn untaken(id: String, taken: &[Case], path: &Path) -> String {
     id
 }
 
+/// A suite with the folder its cases are named below and the project it belongs to.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    pub suite: Suite,
+    pub root: PathBuf,
+    pub project: PathBuf,
+}
+
 /// Files whose folder is the suite become one suite for each folder they were found in.
-pub fn merge_folders(loaded: Vec<(Suite, PathBuf)>) -> Vec<(Suite, PathBuf)> {
-    let mut suites: Vec<(Suite, PathBuf)> = Vec::new();
-    for (mut suite, root) in loaded {
-        let merges = super::dialect(&suite.origin.dialect).is_some_and(Dialect::folder_is_suite);
-        let known = suites.iter_mut().find(|(known, known_root)| {
-            merges && known.origin.dialect == suite.origin.dialect && *known_root == root
-        });
-        match known {
-            Some((known, _)) => {
-                for case in suite.cases {
-                    let id = untaken(case.id, &known.cases, &suite.origin.path);
+pub fn merge_folders(loaded: impl IntoIterator<Item = Placed>) -> Vec<Placed> {
+    let mut suites: Vec<Placed> = Vec::new();
+    let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();
+    for mut placed in loaded {
+        let dialect = &placed.suite.origin.dialect;
+        if !super::dialect(dialect).is_some_and(Dialect::folder_is_suite) {
+            suites.push(placed);
+            continue;
+        }
+        match folders.entry((dialect.clone(), placed.root.clone(), placed.project.clone())) {
+            Entry::Occupied(known) => {
+                let known = &mut suites[*known.get()].suite;
+                for case in placed.suite.cases {
+                    let id = untaken(case.id, &known.cases, &placed.suite.origin.path);
                     known.cases.push(Case { id, ..case });
                 }
             }
-            None => {
-                if merges {
-                    suite.origin.path.clone_from(&root);
-                }
-                suites.push((suite, root));
+            Entry::Vacant(new) => {
+                new.insert(suites.len());
+                placed.suite.origin.path.clone_from(&placed.root);
+                suites.push(placed);
             }
         }
     }
@@ -115,10 +127,11 @@ mod tests {
         let skillet = super::super::dialect("skillet").expect("a dialect");
         let lowered = |path: &str| {
             let source = testing::parse(root.join(path), text);
-            (testing::lower(skillet, &source, &testing::place(root)).0.expect("a suite"), root.to_owned())
+            let suite = testing::lower(skillet, &source, &testing::place(root)).0.expect("a suite");
+            Placed { suite, root: root.to_owned(), project: root.to_owned() }
         };
         let merged = merge_folders(vec![lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")]);
-        let [(suite, _)] = merged.as_slice() else { panic!("one suite") };
+        let [Placed { suite, .. }] = merged.as_slice() else { panic!("one suite") };
         let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
         assert_eq!((ids, suite.origin.path.as_path()), (vec!["a", "a.yml", "b/a"], root));
     }

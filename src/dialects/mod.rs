@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use loading::{Loaded, load, merge_folders};
-pub use native::encode as to_native;
+pub use loading::{Loaded, Placed, load, merge_folders};
+pub use native::{case_value as case_to_native, encode as to_native};
 
 use crate::model::{Diagnostics, Suite};
 use crate::tree::{Source, Syntax};

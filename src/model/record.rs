@@ -1,13 +1,19 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckResult, Condition, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why,
+    CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why,
 };
 
 /// All that is kept of a trial beside its files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TrialRecord {
     pub trial: TrialId,
+    /// What decided the result; two trials with one key would only repeat each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Digest>,
+    /// The run whose trial this is a copy of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reused_from: Option<String>,
     pub suite: String,
     pub case: String,
     pub condition: Condition,
@@ -31,6 +37,12 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// Whether running it again would tell nothing new: it came to an end of its own and every
+    /// required check has an answer.
+    pub fn is_conclusive(&self) -> bool {
+        self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(_))
+    }
+
     /// The verdict of a trial: the run must have finished, and then the case's rule decides.
     /// A trial without anything that could fail is not a pass.
     pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {

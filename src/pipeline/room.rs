@@ -31,6 +31,8 @@ pub struct Prepared<'p> {
     scope: Option<Scope>,
     /// The trial's folder in the run directory.
     folder: PathBuf,
+    /// Names the trial's processes, and those of its whole run.
+    marker: String,
 }
 
 /// Stages a trial and runs its setup. Where that fails, the record says how.
@@ -53,7 +55,9 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
         gateway.register(trial.id.as_str(), ScopeKind::Agent, vars)
     });
     let checks = applicable(case, &trial.condition);
-    let prepared = Prepared { trial, planned, case, agent, means, checks, workspace, names, scope, folder };
+    let marker = format!("{}@{}", trial.id, exam.run_dir.id());
+    let prepared =
+        Prepared { trial, planned, case, agent, means, checks, workspace, names, scope, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
             ScriptEnd::Done => {}
@@ -111,7 +115,7 @@ impl Prepared<'_> {
             user_env: &exam.user_env,
             extra_env: &extra_env,
             limit: self.limit(),
-            marker: self.trial.id.as_str(),
+            marker: &self.marker,
             record: &self.folder,
         };
         let (raw, mut notes) = converse(&talk, &self.workspace, &exam.stop.now).await;
@@ -175,7 +179,7 @@ impl Prepared<'_> {
             home: &self.workspace.home,
             tmp: &self.workspace.tmp,
             user_env: &exam.user_env,
-            marker: self.trial.id.as_str(),
+            marker: &self.marker,
             record: &self.folder,
         };
         run_script(script, &scene, &exam.stop.now).await
@@ -216,6 +220,7 @@ impl Prepared<'_> {
     /// Puts together what the stages found.
     pub fn record(
         &self,
+        key: Option<Digest>,
         seen: Observation,
         findings: Vec<Option<Finding>>,
         marks: Marks,
@@ -252,6 +257,8 @@ impl Prepared<'_> {
         let verdict = self.verdict(&seen, &checks);
         let record = TrialRecord {
             trial: self.trial.id.clone(),
+            key,
+            reused_from: None,
             suite: self.planned.suite.name.clone(),
             case: self.case.id.clone(),
             condition: self.trial.condition.clone(),

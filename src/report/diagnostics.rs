@@ -2,7 +2,7 @@ use std::path::Path;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
-use super::safe;
+use super::safe::{is_direction_mark, safe};
 use crate::model::{Diagnostic, Diagnostics, Severity, Span};
 
 /// Problems of one file for people: position, excerpt, one sentence, a hint.
@@ -14,7 +14,8 @@ pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) 
         out.push('\n');
     }
     if diagnostics.dropped() > 0 {
-        out.push_str(&format!("and {} more problems in {}\n", diagnostics.dropped(), path.display()));
+        let shown_path = safe(&path.display().to_string());
+        out.push_str(&format!("and {} more problems in {shown_path}\n", diagnostics.dropped()));
     }
     out
 }
@@ -26,7 +27,8 @@ fn one(diagnostic: &Diagnostic, path: &Path, text: &str, renderer: &Renderer) ->
         Severity::Notice => Level::NOTE,
     };
     let message = safe(&diagnostic.message);
-    let shown_path = path.display().to_string();
+    // Whoever wrote the file may have named its folder too.
+    let shown_path = safe(&path.display().to_string());
     let excerpt = diagnostic.span.map(|span| around(text, span));
     let title = level.primary_title(message.as_str()).id(diagnostic.code);
     let mut group = Group::with_title(title);
@@ -63,18 +65,20 @@ fn around(text: &str, span: Span) -> (&str, usize, std::ops::Range<usize>) {
     let first_break = text[start..].find('\n').map_or(text.len(), |at| start + at);
     let end = floor(span.end).clamp(start, first_break);
     let line_start = text[..start].rfind('\n').map_or(0, |at| at + 1);
-    // A five-megabyte line is cut to what can be read.
-    let shown_start = floor(line_start.max(start.saturating_sub(100)));
-    let shown_end = floor(first_break.min(end + 100));
+    // A five-megabyte line is cut to what can be read. Columns are counted from the cut, so that a
+    // line of a length that people write stays whole; the renderer shortens it.
+    const WHOLE: usize = 4096;
+    let shown_start = floor(line_start.max(start.saturating_sub(WHOLE)));
+    let shown_end = floor(first_break.min(end + WHOLE));
     let line = text[..start].bytes().filter(|&byte| byte == b'\n').count() + 1;
     (&text[shown_start..shown_end], line, start - shown_start..end - shown_start)
 }
 
-/// Control characters replaced by as many bytes, so that positions stay right.
+/// Control characters and marks of direction replaced by as many bytes, so that positions stay right.
 fn same_length(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() && c != '\n' && c != '\t' {
+        if c.is_control() && c != '\n' && c != '\t' || is_direction_mark(c) {
             out.extend(std::iter::repeat_n('?', c.len_utf8()));
         } else {
             out.push(c);

@@ -10,7 +10,7 @@ pub fn safe(text: &str) -> String {
         .collect()
 }
 
-fn is_direction_mark(c: char) -> bool {
+pub(super) fn is_direction_mark(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 

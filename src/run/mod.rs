@@ -11,4 +11,4 @@ mod tree;
 pub use conversation::{Conversation, converse};
 pub use process::{Cancel, Output, Supervised, supervise};
 pub use script::{ScriptEnd, ScriptScene, run_script};
-pub use tree::{MARKER, adopt_orphans, sweep};
+pub use tree::{MARKER, adopt_orphans, sweep, sweep_run};

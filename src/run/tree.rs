@@ -49,6 +49,17 @@ pub fn sweep(root: Option<u32>, marker: &str) -> usize {
     }
 }
 
+/// Kills everything that a run's trials left behind, wherever it is. For runs that were killed.
+pub fn sweep_run(run: &str) -> usize {
+    let ending = format!("@{run}");
+    let markers: HashSet<String> = list()
+        .into_values()
+        .filter_map(|process| process.marker)
+        .filter(|marker| marker.ends_with(&ending))
+        .collect();
+    markers.iter().map(|marker| sweep(None, marker)).sum()
+}
+
 struct Process {
     parent: i32,
     state: u8,

@@ -206,3 +206,37 @@ pub fn read_matching(
     }
     Ok(out)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::{Folder, decode, mark, said};
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("a.md"), "# Title\n\ntext\n").expect("a file");
+        let view = Folder(folder.path().to_owned());
+        for (yaml, expected) in [
+            ("a.md", "pass"),
+            ("b.md", "fail"),
+            ("{path: a.md, exists: false}", "fail"),
+            ("{path: b.md, exists: false}", "pass"),
+            ("{path: a.md, contains: Title}", "pass"),
+            ("{path: a.md, contains: [Title, none]}", "fail"),
+            ("{path: a.md, matches: '(?m)^text$'}", "pass"),
+            ("{path: a.md, matches: '^text$'}", "fail"),
+            ("{path: b.md, contains: x}", "fail"),
+            ("{path: a.md, exists: false, contains: x}", "refused"),
+            ("../a.md", "refused"),
+            ("{contains: x}", "refused"),
+            ("{path: a.md, matches: '['}", "refused"),
+        ] {
+            let found = match decode(&KIND, yaml) {
+                Ok(rule) => mark(rule.as_ref(), &said(""), &view).verdict.name(),
+                Err(_) => "refused",
+            };
+            assert_eq!(found, expected, "{yaml}");
+        }
+    }
+}

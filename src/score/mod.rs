@@ -153,3 +153,21 @@ pub fn excerpt(text: &str, most: usize) -> String {
         flat
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_introduces_itself() {
+        let mut keys: Vec<&str> = RULES.iter().map(|kind| kind.key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), RULES.len(), "two rules with one key");
+        for kind in RULES {
+            assert!((kind.schema)().is_object(), "{}", kind.key);
+            assert!(!kind.doc.is_empty() && !kind.doc.ends_with('.'), "{}", kind.key);
+            assert!(rule_kind(kind.key).is_some_and(|found| std::ptr::eq(found, *kind)), "{}", kind.key);
+        }
+    }
+}

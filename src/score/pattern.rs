@@ -109,10 +109,13 @@ impl Pattern {
 
     /// Where it matches first: `re.search`.
     pub fn find(&self, text: &str) -> Result<Option<Range<usize>>, TooHard> {
-        match self.linear(text, false) {
-            Some(search) => Ok(search.regex.find(&search.text).map(|found| found.range())),
-            None => self.machine(text).find(0, false),
+        let Some(search) = self.linear(text, false) else { return self.machine(text).find(0, false) };
+        let found = search.regex.find(&search.text).map(|found| found.range());
+        if !self.inner.demands.empty_turns || found.is_none() {
+            return Ok(found);
         }
+        // It is there, and it begins here. If only its end is too hard to tell, this end will do.
+        Ok(self.machine(text).find(0, false).unwrap_or(found))
     }
 
     pub fn is_match(&self, text: &str) -> Result<bool, TooHard> {
@@ -135,7 +138,8 @@ impl Pattern {
         // After an empty match Python looks for one at the same place that is not, which the
         // linear engine cannot.
         let Width { min, max } = self.inner.width;
-        let search = (min > 0 || max == 0).then(|| self.linear(text, false)).flatten();
+        let countable = (min > 0 || max == 0) && !self.inner.demands.empty_turns;
+        let search = countable.then(|| self.linear(text, false)).flatten();
         if let Some(search) = search {
             return Ok(search.regex.find_iter(&search.text).count());
         }

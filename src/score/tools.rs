@@ -264,8 +264,8 @@ mod tests {
     #[test]
     fn globs() {
         for (wanted, text, expected) in [
-            ("*.md", "/work/review.md", true),
-            ("*.md", "/work/review.mdx", false),
+            ("*.md", "/room/review.md", true),
+            ("*.md", "/room/review.mdx", false),
             ("a?c", "abc", true),
             ("a?c", "ac", false),
             ("*", "", true),

@@ -1,4 +1,4 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use super::knobs::{KNOBS, Knob};
@@ -170,10 +170,35 @@ fn value_text(value: &toml::Value) -> String {
     }
 }
 
-/// The nearest folder above that is a project: it has a practicum.toml or a .git. Else the start.
+/// The nearest folder above that is a project: it has a practicum.toml or a .git. Else where we are.
 pub fn project_root(start: &Path) -> PathBuf {
-    let folder = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
-    let found =
-        folder.ancestors().find(|above| above.join(PROJECT_FILE).is_file() || above.join(".git").exists());
-    found.map_or_else(|| std::env::current_dir().unwrap_or_else(|_| folder.to_owned()), Path::to_owned)
+    Projects::default().of(start)
+}
+
+/// The projects of many files, each folder looked at once.
+#[derive(Debug, Default)]
+pub struct Projects {
+    known: HashMap<PathBuf, Option<PathBuf>>,
+}
+
+impl Projects {
+    pub fn of(&mut self, start: &Path) -> PathBuf {
+        let folder = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
+        let here = || std::env::current_dir().unwrap_or_else(|_| folder.to_owned());
+        self.above(folder).unwrap_or_else(here)
+    }
+
+    fn above(&mut self, folder: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.known.get(folder) {
+            return known.clone();
+        }
+        let is_project = folder.join(PROJECT_FILE).is_file() || folder.join(".git").exists();
+        let root = if is_project {
+            Some(folder.to_owned())
+        } else {
+            folder.parent().and_then(|above| self.above(above))
+        };
+        self.known.insert(folder.to_owned(), root.clone());
+        root
+    }
 }

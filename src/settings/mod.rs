@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub use agents::own_agents;
 pub use knobs::{JOBS, KNOBS, Knob};
-pub use layers::{Layers, SettingsError, project_root};
+pub use layers::{Layers, Projects, SettingsError, project_root};
 
 use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport};
 

@@ -3,10 +3,16 @@
 //! In: events and the files of a trial. Out: a run directory that is complete at any moment.
 //! Never: keeps a secret; lets anyone hear of a trial before it is on disk.
 
+mod cache;
+mod live;
 mod log;
+mod records;
 mod run_dir;
 mod secrets;
 
+pub use cache::Cache;
+pub use live::Live;
 pub use log::EventLog;
+pub use records::records;
 pub use run_dir::{RunDir, RunInfo, StoreError};
 pub use secrets::Scrubber;

@@ -27,6 +27,12 @@ pub struct RunInfo {
     pub trials: Vec<Value>,
     /// Whether the model's answers were scripted.
     pub scripted: bool,
+    /// The command that began it, to resume it with.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Where that command was given.
+    #[serde(default)]
+    pub folder: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +67,45 @@ impl RunDir {
         let trials = path.join("trials");
         std::fs::create_dir_all(&trials).map_err(StoreError::at(&trials))?;
         Ok(Self { path, id })
+    }
+
+    /// A run that is there: by its id, a part of it that only it has, or `latest`.
+    pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
+        let runs = Self::all(project);
+        if wanted == "latest" {
+            return runs.into_iter().next_back().ok_or_else(|| "there are no runs yet".to_owned());
+        }
+        let mut fitting: Vec<Self> = runs.into_iter().filter(|run| run.id.contains(wanted)).collect();
+        if let Some(exact) = fitting.iter().position(|run| run.id == wanted) {
+            return Ok(fitting.swap_remove(exact));
+        }
+        match fitting.len() {
+            0 => Err(format!("there is no run {wanted}; practicum runs lists them")),
+            1 => Ok(fitting.swap_remove(0)),
+            several => Err(format!("{several} runs fit {wanted}; say more of its id")),
+        }
+    }
+
+    /// All runs of a project, the oldest first.
+    pub fn all(project: &Path) -> Vec<Self> {
+        let folders = std::fs::read_dir(project.join(".practicum/runs")).into_iter().flatten().flatten();
+        let mut runs: Vec<Self> = folders
+            .filter(|entry| entry.path().join("run.json").is_file())
+            .map(|entry| Self { id: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
+            .collect();
+        runs.sort_by(|a, b| a.id.cmp(&b.id));
+        runs
+    }
+
+    pub fn info(&self) -> Result<RunInfo, String> {
+        let path = self.path.join("run.json");
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The summary, if the run came to its end.
+    pub fn summary(&self) -> Option<Summary> {
+        serde_json::from_slice(&std::fs::read(self.path.join("summary.json")).ok()?).ok()
     }
 
     pub fn id(&self) -> &str {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 pub use emit::to_yaml;
 pub use object::{Object, closest, int_of, text_of, wrong_type};
-pub use read::{Source, Syntax};
+pub use read::{Source, Syntax, read_bounded};
 
 use crate::model::Span;
 

@@ -78,7 +78,7 @@ impl Source {
 }
 
 fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
-    let bytes = match read_bounded(path) {
+    let bytes = match read_bounded(path, LARGEST) {
         Ok(bytes) => bytes,
         Err(problem) => {
             diagnostics.error("unreadable-file", None, format!("cannot read {}: {problem}", path.display()));
@@ -105,7 +105,8 @@ fn read_text(path: &Path, diagnostics: &mut Diagnostics) -> Option<String> {
     }
 }
 
-fn read_bounded(path: &Path) -> Result<Vec<u8>, String> {
+/// A regular file's bytes, if there are no more than `largest`; else why not, in words.
+pub fn read_bounded(path: &Path, largest: u64) -> Result<Vec<u8>, String> {
     // Asked before opening: opening a named pipe would wait for a writer.
     let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
     if metadata.is_dir() {
@@ -114,14 +115,14 @@ fn read_bounded(path: &Path) -> Result<Vec<u8>, String> {
     if !metadata.is_file() {
         return Err("it is not a regular file".to_owned());
     }
-    let too_large = || format!("it is larger than {} MB", LARGEST / 1024 / 1024);
-    if metadata.len() > LARGEST {
+    let too_large = || format!("it is larger than {} MB", largest / 1024 / 1024);
+    if metadata.len() > largest {
         return Err(too_large());
     }
     let mut bytes = Vec::with_capacity(metadata.len() as usize);
     let file = File::open(path).map_err(|error| error.to_string())?;
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > LARGEST {
+    file.take(largest + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > largest {
         return Err(too_large());
     }
     Ok(bytes)

@@ -66,7 +66,8 @@ fn skill_value(skill: &SkillRef, folder: &Path) -> Value {
     Value::Object(map)
 }
 
-fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
+/// One case as a native file would have it.
+pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
     let Case { id, group, note, stimulus, room, checks, context, timeout, repeat, pass_when, oracle, meta } =
         case;
     let mut map = Map::new();

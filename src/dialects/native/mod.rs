@@ -7,7 +7,7 @@ mod policy;
 #[cfg(test)]
 pub mod round_trip;
 
-pub use encode::{encode, relative};
+pub use encode::{case_value, encode, relative};
 
 use std::path::Path;
 

@@ -25,6 +25,9 @@ pub struct Demands {
     word_edges: bool,
     /// `\B` in whatever words.
     not_word_edges: bool,
+    /// A loop around what can match nothing. Python leaves it after an empty turn, the engine may
+    /// find more: they agree where there is a match, not always where it ends.
+    pub empty_turns: bool,
 }
 
 impl Demands {
@@ -43,12 +46,15 @@ impl Demands {
                 demands.word_edges |= !ascii;
                 demands.not_word_edges = true;
             }
+            Node::Repeat { node, max, .. } => {
+                let width = node.width();
+                demands.empty_turns |= max.is_none_or(|max| max > 1) && width.min == 0 && width.max > 0;
+            }
             Node::At(At::Start | At::End)
             | Node::One(_)
             | Node::All(_)
             | Node::Either(_)
-            | Node::Capture(..)
-            | Node::Repeat { greed: Greed::Greedy | Greed::Lazy, .. } => {}
+            | Node::Capture(..) => {}
         });
         demands
     }

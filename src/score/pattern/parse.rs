@@ -1,7 +1,9 @@
 //! Reads Python's `re` syntax, refusing what `re.compile` refuses.
 //!
 //! The reference is CPython 3.11. Later versions drop what 3.11 already warns about (`(?t)`, group
-//! numbers with signs or blanks); that is refused here too.
+//! numbers with signs or blanks); that is refused here too. One bug is not followed: its search
+//! tests a first character by the flags of the whole pattern, so that `(?a:\W)` finds no `é`
+//! although it matches one.
 
 use std::collections::HashMap;
 

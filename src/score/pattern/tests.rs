@@ -100,6 +100,7 @@ fn quantifiers() {
         ("(?:a?)*?", "aa", Some((0, 0)), 5, true),
         ("(a*)*", "b", Some((0, 0)), 2, false),
         ("(a*)+", "aab", Some((0, 2)), 3, false),
+        ("(A?|[ab]*a)*", "Aaaba", Some((0, 1)), 4, true),
         ("(?:a*?)*?b", "aab", Some((0, 3)), 1, true),
         ("a++", "aaa", Some((0, 3)), 1, true),
         ("a++a", "aaa", None, 0, false),
@@ -396,6 +397,8 @@ fn no_pattern_searches_without_end() {
     for (source, text, expected) in [
         ("(a+)+$", rows.as_str(), Ok(false)),
         ("(a|aa)+$", &(rows.clone() + "\n"), Ok(false)),
+        ("(a*)*$", &rows, Ok(true)),
+        ("(a*)*c", &rows, Ok(false)),
         (r"(?=a)(a+)+$", &rows, Err(TooHard)),
         (r"(?:(a+)+)+\1c", &rows, Err(TooHard)),
         (r"((a*)*)*(?!x)c", &rows, Err(TooHard)),
@@ -454,7 +457,7 @@ proptest! {
                 prop_assert!(count <= 2 * text.chars().count() + 1);
             }
             if let (Ok(by_steps), Ok(found)) = (pattern.machine(&text).find(0, false), found) {
-                prop_assert_eq!(by_steps, found);
+                prop_assert_eq!(by_steps, found, "{:?} {:?}", source, text);
             }
         }
     }

@@ -1,0 +1,59 @@
+use std::path::PathBuf;
+
+use super::{complain, print, sweep_up};
+use crate::settings::project_root;
+use crate::store::{Live, RunDir};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Without options only what killed runs left behind goes: their processes and workspaces. The records
+stay.")]
+pub struct Args {
+    /// The project, or anything in it
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Also remove all records but the newest N
+    #[arg(long, value_name = "N")]
+    keep: Option<usize>,
+    /// Also forget which trials could be reused
+    #[arg(long)]
+    cache: bool,
+}
+
+pub fn main(args: Args) -> u8 {
+    match clean(&args) {
+        Ok(()) => 0,
+        Err(error) => complain(&error),
+    }
+}
+
+fn clean(args: &Args) -> anyhow::Result<()> {
+    let project = project_root(&std::path::absolute(&args.path)?);
+    let runs = RunDir::all(&project);
+    let mut swept = 0;
+    let mut going_on = 0;
+    for run in &runs {
+        if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+            going_on += 1;
+        } else if sweep_up(run) {
+            swept += 1;
+        }
+    }
+    let mut removed = 0;
+    if let Some(keep) = args.keep {
+        for run in runs.iter().rev().skip(keep) {
+            if Live::read(run.path()).is_none() {
+                std::fs::remove_dir_all(run.path())?;
+                removed += 1;
+            }
+        }
+    }
+    if args.cache {
+        let cache = project.join(".practicum/cache");
+        if cache.exists() {
+            std::fs::remove_dir_all(cache)?;
+        }
+    }
+    let busy = if going_on > 0 { format!("; {going_on} still going on") } else { String::new() };
+    print(&format!("swept up after {swept} killed runs, removed {removed} records{busy}\n"))
+}

@@ -1,0 +1,79 @@
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+
+use super::{complain, print};
+use crate::lint::{Linted, RULES, Tally, document, find, lint, rule};
+use crate::report::render_diagnostics;
+use crate::tree::closest;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum lint                         every skill in and below this folder
+  practicum lint skills/release-notes    one skill
+  practicum lint --strict --json .       for CI: warnings count, findings as JSON
+  practicum lint --explain link-broken   what a rule wants, and why
+
+Exit codes:
+  0  no errors (with --strict: no warnings either)
+  2  an invalid skill, no skills found, or bad usage")]
+pub struct Args {
+    /// Skill folders, SKILL.md files, or folders to search for skills
+    #[arg(default_value = ".", value_name = "SKILL")]
+    paths: Vec<PathBuf>,
+    /// Let warnings count as errors do
+    #[arg(long)]
+    strict: bool,
+    /// Print the findings as JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+    /// Explain one rule, and check nothing
+    #[arg(long, value_name = "CODE", conflicts_with_all = ["json", "strict", "rules"])]
+    explain: Option<String>,
+    /// List all rules, and check nothing
+    #[arg(long, conflicts_with_all = ["json", "strict"])]
+    rules: bool,
+}
+
+pub fn main(args: &Args) -> u8 {
+    run(args).unwrap_or_else(|error| complain(&error))
+}
+
+fn run(args: &Args) -> anyhow::Result<u8> {
+    if let Some(code) = &args.explain {
+        let rule = rule(code).ok_or_else(|| unknown(code))?;
+        print(&rule.explain())?;
+        return Ok(0);
+    }
+    if args.rules {
+        print(&listed())?;
+        return Ok(0);
+    }
+    let linted: Vec<Linted> = find(&args.paths)?.iter().map(|file| lint(file)).collect();
+    if args.json {
+        print(&format!("{}\n", document(&linted, args.strict)?))?;
+    } else {
+        let colour = anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never;
+        for skill in &linted {
+            print(&render_diagnostics(&skill.diagnostics, &skill.file, &skill.text, colour))?;
+        }
+        print(&format!("{}\n", Tally::of(&linted)))?;
+    }
+    Ok(if linted.iter().all(|skill| skill.ok(args.strict)) { 0 } else { 2 })
+}
+
+fn unknown(code: &str) -> anyhow::Error {
+    let known: Vec<&str> = RULES.iter().map(|rule| rule.code).collect();
+    let meant =
+        closest(code, &known).map_or_else(String::new, |known| format!("; did you mean \"{known}\"?"));
+    anyhow!("there is no rule \"{code}\"{meant}\nthe rules are: {}", known.join(", "))
+}
+
+fn listed() -> String {
+    let widest = RULES.iter().map(|rule| rule.code.len()).max().unwrap_or_default();
+    RULES
+        .iter()
+        .map(|rule| format!("{:<widest$}  {:<7}  {}\n", rule.code, rule.severity_word(), rule.summary))
+        .collect()
+}

@@ -1,0 +1,109 @@
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+
+use super::{complain, print};
+use crate::model::{TrialRecord, Verdict};
+use crate::report::{Results, report, safe};
+use crate::settings::project_root;
+use crate::store::{RunDir, records};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum show                    the latest run
+  practicum show 20261115-21        a run by a part of its id
+  practicum show latest my-case     the trials of it whose ids contain my-case, with all checks")]
+pub struct Args {
+    /// The run: its id, a part of it, or latest
+    #[arg(default_value = "latest")]
+    run: String,
+    /// A trial: its id or a part of it
+    trial: Option<String>,
+    /// The project, or anything in it
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+}
+
+pub fn main(args: Args) -> u8 {
+    match show(&args) {
+        Ok(()) => 0,
+        Err(error) => complain(&error),
+    }
+}
+
+fn show(args: &Args) -> anyhow::Result<()> {
+    let project = project_root(&std::path::absolute(&args.project)?);
+    let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
+    let records = records(run.path())?;
+    match &args.trial {
+        Some(wanted) => {
+            let fitting: Vec<&TrialRecord> =
+                records.values().filter(|record| record.trial.as_str().contains(wanted.as_str())).collect();
+            if fitting.is_empty() {
+                return Err(anyhow!("run {} has no trial {wanted}", run.id()));
+            }
+            fitting.into_iter().try_for_each(|record| print(&trial(record, &run)))
+        }
+        None => match run.summary() {
+            Some(summary) => {
+                let troubles: Vec<TrialRecord> =
+                    records.into_values().filter(|record| record.verdict != Verdict::Pass).take(12).collect();
+                let scripted = run.info().is_ok_and(|info| info.scripted);
+                let results =
+                    Results { summary: &summary, troubles: &troubles, run_dir: run.path(), scripted };
+                let mut out = Vec::new();
+                report("text").ok_or_else(|| anyhow!("no text report"))?.write(&results, &mut out)?;
+                print(&anstream::adapter::strip_str(&String::from_utf8_lossy(&out)).to_string())
+            }
+            None => {
+                print(&format!("run {} has no summary yet; {} trials are done\n", run.id(), records.len()))
+            }
+        },
+    }
+}
+
+/// A trial with every check, what the agent said last, and where the rest is.
+fn trial(record: &TrialRecord, run: &RunDir) -> String {
+    let folder = run.path().join("trials").join(record.trial.as_str());
+    let verdict = match &record.verdict {
+        Verdict::Pass => "passed".to_owned(),
+        Verdict::Fail => "failed".to_owned(),
+        Verdict::NotScored(why) => format!("not scored: {}", why.in_words()),
+    };
+    let mut out = format!(
+        "{}: {verdict}\n  case {} of {}, {} {}, {:.1} s\n",
+        record.trial,
+        safe(&record.case),
+        safe(&record.suite),
+        safe(&record.condition.agent),
+        record.condition.arm.name(),
+        record.seconds
+    );
+    if let Some(from) = &record.reused_from {
+        out.push_str(&format!("  taken over from run {from}\n"));
+    }
+    for check in &record.checks {
+        let mark = match check.verdict {
+            Verdict::Pass => "✓",
+            Verdict::Fail => "✗",
+            Verdict::NotScored(_) => "?",
+        };
+        out.push_str(&format!("  {mark} {}: {}\n", safe(&check.check), safe(&check.rationale)));
+        for line in check.evidence.iter().chain(&check.flags) {
+            out.push_str(&format!("      {}\n", safe(line)));
+        }
+    }
+    for note in &record.notes {
+        out.push_str(&format!("  note: {}\n", safe(note)));
+    }
+    let said = std::fs::read_to_string(folder.join("output.txt")).unwrap_or_default();
+    if !said.is_empty() {
+        out.push_str("  the agent's last words:\n");
+        for line in safe(&said).lines().take(40) {
+            out.push_str(&format!("    {line}\n"));
+        }
+    }
+    out.push_str(&format!("  files: {}\n", folder.display()));
+    out
+}

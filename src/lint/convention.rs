@@ -1,0 +1,85 @@
+use serde::Serialize;
+
+use super::rules::discipline_without_counters::{answers_excuses, imposes_discipline};
+use super::rules::word_count::{TARGET, words};
+use super::{Convention, Draft, Front, RULES};
+
+/// The conventions of writing-skills, in the shape its reports have them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConventionCompliance {
+    pub frontmatter: Mark,
+    pub description_field: Mark,
+    pub token_efficiency: Mark,
+    pub progressive_disclosure: Mark,
+    /// `None` where code cannot tell what type of skill it is; a judge has to.
+    pub type_alignment: Option<Mark>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Mark {
+    pub passed: bool,
+    pub details: String,
+}
+
+impl Mark {
+    fn new(passed: bool, details: impl Into<String>) -> Self {
+        Self { passed, details: details.into() }
+    }
+}
+
+pub fn convention_compliance(draft: &Draft) -> ConventionCompliance {
+    ConventionCompliance {
+        frontmatter: by_rules(draft, Convention::Frontmatter, "valid YAML, name and description present"),
+        description_field: description(draft),
+        token_efficiency: tokens(draft),
+        progressive_disclosure: disclosure(draft),
+        type_alignment: type_alignment(draft),
+    }
+}
+
+/// What the rules of a convention found, or that all is well.
+fn by_rules(draft: &Draft, convention: Convention, well: &str) -> Mark {
+    let rules = RULES.iter().filter(|rule| rule.convention == Some(convention));
+    let found: Vec<String> =
+        rules.flat_map(|rule| rule.findings(draft)).map(|problem| problem.message).take(10).collect();
+    if found.is_empty() { Mark::new(true, well) } else { Mark::new(false, found.join("; ")) }
+}
+
+/// What cannot be read keeps no convention.
+fn unread(draft: &Draft) -> Option<Mark> {
+    match draft.front {
+        Front::Unread { .. } => Some(Mark::new(false, "SKILL.md cannot be read")),
+        Front::Missing | Front::Unclosed | Front::Broken(_) | Front::NoMapping(_) | Front::Mapping(_) => None,
+    }
+}
+
+fn description(draft: &Draft) -> Mark {
+    if draft.said("description").is_none() {
+        return Mark::new(false, "there is no description that can be read");
+    }
+    by_rules(
+        draft,
+        Convention::Description,
+        "says when to use the skill, in the third person, without the steps",
+    )
+}
+
+fn tokens(draft: &Draft) -> Mark {
+    let well = format!("{} words, within the target of {TARGET}", words(draft));
+    unread(draft).unwrap_or_else(|| by_rules(draft, Convention::Tokens, &well))
+}
+
+fn disclosure(draft: &Draft) -> Mark {
+    let well = "divided by headings where it is long; nothing in it that belongs into a file of its own";
+    unread(draft).unwrap_or_else(|| by_rules(draft, Convention::Disclosure, well))
+}
+
+fn type_alignment(draft: &Draft) -> Option<Mark> {
+    imposes_discipline(draft).then(|| {
+        if answers_excuses(draft) {
+            Mark::new(true, "imposes discipline and answers the excuses for breaking it")
+        } else {
+            by_rules(draft, Convention::TypeAlignment, "imposes discipline")
+        }
+    })
+}

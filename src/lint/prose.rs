@@ -1,0 +1,114 @@
+//! What can be told of a text without understanding it.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+/// A pattern written here, not by a user.
+pub(super) fn own(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("a pattern of our own compiles")
+}
+
+/// As much of a description as can be judged by its words. One may be a megabyte long, and that is
+/// another rule's to say.
+pub(super) fn beginning(text: &str) -> &str {
+    const MOST: usize = 2048;
+    text.char_indices().nth(MOST).map_or(text, |(end, _)| &text[..end])
+}
+
+/// Quotations blanked out, every position kept: what a user would say is not what the author says.
+pub(super) fn unquoted(text: &str) -> String {
+    static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+        own(r#""[^"\n]*"|`[^`\n]*`|“[^”\n]*”|«[^»\n]*»|(?:^|[\s(])'[^'\n]+'(?:$|[\s.,;:)!?])"#)
+    });
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for quoted in QUOTED.find_iter(text) {
+        out.push_str(&text[at..quoted.start()]);
+        out.extend(std::iter::repeat_n(' ', quoted.len()));
+        at = quoted.end();
+    }
+    out.push_str(&text[at..]);
+    out
+}
+
+/// Whether words can be looked for: the rules about wording know no other language.
+pub(super) fn english(text: &str) -> bool {
+    static COMMON: LazyLock<Regex> = LazyLock::new(|| {
+        own(r"(?i)\b(?:the|and|with|for|of|to|this|that|from|when|use|uses|using|helps?|an?|or|is|are)\b")
+    });
+    let letters = text.chars().filter(|c| c.is_alphabetic()).count();
+    let ascii = text.chars().filter(char::is_ascii_alphabetic).count();
+    ascii * 10 >= letters * 9 && COMMON.is_match(text)
+}
+
+/// Lowercase words of letters and digits, joined by single hyphens.
+pub(super) fn is_kebab(text: &str) -> bool {
+    !text.is_empty()
+        && text.split('-').all(|word| {
+            !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        })
+}
+
+/// The nearest kebab-case text, if anything is left of it.
+pub(super) fn to_kebab(text: &str, longest: usize) -> Option<String> {
+    let spaced: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { ' ' }).collect();
+    let mut kebab = String::new();
+    for word in spaced.split_whitespace() {
+        let hyphen = if kebab.is_empty() { "" } else { "-" };
+        if kebab.len() + hyphen.len() + word.len() > longest {
+            break;
+        }
+        kebab.push_str(hyphen);
+        kebab.push_str(word);
+    }
+    (!kebab.is_empty()).then_some(kebab)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quotations_are_blanked_and_positions_kept() {
+        for (text, expected) in [
+            ("says \"I want\" now", "says          now"),
+            ("don't touch the user's", "don't touch the user's"),
+            ("asks 'help me', then", "asks            then"),
+            ("`I` and “x”", "    and        "),
+            ("an \"open end", "an \"open end"),
+        ] {
+            assert_eq!(unquoted(text), expected);
+            assert_eq!(unquoted(text).len(), text.len());
+        }
+    }
+
+    #[test]
+    fn other_languages_are_not_judged() {
+        for (text, expected) in [
+            ("Writes release notes. Use when asked for a changelog.", true),
+            ("处理 PDF 文件 for the user", false),
+            ("Schreibt Notizen zur Veröffentlichung", false),
+            ("", false),
+        ] {
+            assert_eq!(english(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn kebab_case() {
+        for (text, is, near) in [
+            ("pdf-forms", true, Some("pdf-forms")),
+            ("PDF Forms", false, Some("pdf-forms")),
+            ("pdf--forms-", false, Some("pdf-forms")),
+            ("-a", false, Some("a")),
+            ("", false, None),
+            ("ü", false, None),
+            ("a_b:c", false, Some("a-b-c")),
+        ] {
+            assert_eq!((is_kebab(text), to_kebab(text, 64).as_deref()), (is, near), "{text:?}");
+        }
+        assert_eq!(to_kebab(&"word ".repeat(40), 64).map(|kebab| kebab.len()), Some(64));
+    }
+}

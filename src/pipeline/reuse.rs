@@ -1,0 +1,79 @@
+//! Trials that need not run: done in an earlier part of this run, or the same question answered
+//! before.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Digest, TrialRecord};
+use crate::plan::Plan;
+use crate::store::{Cache, RunDir, records};
+
+/// What is known before anything runs, by position in the plan.
+#[derive(Default)]
+pub struct Prior {
+    pub keys: Vec<Digest>,
+    pub known: HashMap<usize, Known>,
+    /// Where finished trials are remembered.
+    pub cache: Option<Cache>,
+}
+
+pub enum Known {
+    /// It stands in this run's directory already.
+    Kept(Box<TrialRecord>),
+    /// It stands in another run's, and is copied.
+    Reused { record: Box<TrialRecord>, folder: PathBuf },
+}
+
+impl Prior {
+    /// Looks every trial up: first in the run that is resumed, then, if wanted, in the cache.
+    pub fn look_up(
+        plan: &Plan,
+        keys: Vec<Digest>,
+        resumed: Option<&RunDir>,
+        cache: Cache,
+        reuse: bool,
+    ) -> Self {
+        let kept = resumed.and_then(|run| records(run.path()).ok()).unwrap_or_default();
+        let mut known = HashMap::new();
+        for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
+            if let Some(record) = kept.get(&trial.id)
+                && record.is_conclusive()
+                && record.key.as_ref() == Some(key)
+            {
+                known.insert(index, Known::Kept(Box::new(record.clone())));
+            } else if let Some((record, folder)) = reuse.then(|| cache.find(key)).flatten() {
+                known.insert(index, Known::Reused { record: Box::new(record), folder });
+            }
+        }
+        Self { keys, known, cache: Some(cache) }
+    }
+
+    /// How many trials are taken over.
+    pub fn count(&self) -> usize {
+        self.known.len()
+    }
+}
+
+/// Puts a trial of another run into this one: its files, and a record that says where from.
+pub fn take_over(record: &TrialRecord, from: &Path, to: &RunDir) -> std::io::Result<TrialRecord> {
+    let folder = to.open_trial(&record.trial).map_err(std::io::Error::other)?;
+    link_tree(from, &folder)?;
+    let run = from.parent().and_then(Path::parent).and_then(Path::file_name);
+    let reused_from = run.map(|run| run.to_string_lossy().into_owned());
+    Ok(TrialRecord { reused_from, ..record.clone() })
+}
+
+/// Hard links where they work, copies elsewhere: kept files are never changed.
+fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            std::fs::create_dir(&target)?;
+            link_tree(&entry.path(), &target)?;
+        } else if std::fs::hard_link(entry.path(), &target).is_err() {
+            std::fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+use crate::event::RunEvent;
+use crate::model::{TrialId, TrialRecord};
+
+/// The records of a run, the last of each trial. A line that a kill cut short is no record.
+pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
+    let mut records = BTreeMap::new();
+    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        // Most lines are not about finished trials; they need no parsing to tell.
+        if !contains(&line, b"\"trial_finished\"") {
+            continue;
+        }
+        if let Ok(RunEvent::TrialFinished { record }) = serde_json::from_slice(&line) {
+            records.insert(record.trial.clone(), *record);
+        }
+    }
+    Ok(records)
+}
+
+fn contains(line: &[u8], word: &[u8]) -> bool {
+    line.windows(word.len()).take(64).any(|window| window == word)
+}

@@ -1,0 +1,140 @@
+//! What clauditor answers, case by case, against what the rules here answer: its assertions and its
+//! formats. (How its files are loaded is the dialect's matter.)
+//!
+//! The cases are not part of this repository. `PRACTICUM_CONFORMANCE` names a JSON file
+//! `{"cases": [{"id", "kind", "input", "expected"}]}`; without it this test says so and checks
+//! nothing.
+//!
+//! Answers that differ on purpose:
+//!
+//! | case | here | why |
+//! |---|---|---|
+//! | none | | where `min_count` counts at every line, the cases already say what the documentation does |
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use practicum::model::{Diagnostics, Ended, Evidence, Observation, RelPath, Rule, Usage, WorkspaceView};
+use practicum::score::{Format, rule_kind};
+use practicum::tree::{Source, Syntax};
+use serde_json::{Value, json};
+
+/// The cases of the table above.
+const DIFFERENT: &[&str] = &[];
+
+#[test]
+fn assertions_and_formats_answer_as_clauditor_does() {
+    let Ok(path) = std::env::var("PRACTICUM_CONFORMANCE") else {
+        println!("PRACTICUM_CONFORMANCE names no file of cases; nothing is checked");
+        return;
+    };
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let cases = document["cases"].as_array().unwrap_or_else(|| panic!("{path} has no cases"));
+    let mut tally: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
+    let mut wrong = Vec::new();
+    for case in cases {
+        let kind = case["kind"].as_str().unwrap_or_default();
+        let answer = match kind {
+            "assertion" => assertion(&case["input"]),
+            "format" => format(&case["input"]),
+            _ => continue,
+        };
+        let id = case["id"].as_str().unwrap_or_default();
+        let same = answer == case["expected"];
+        let (agreed, all) = tally.entry(kind).or_default();
+        *all += 1;
+        *agreed += usize::from(same);
+        if same == DIFFERENT.contains(&id) {
+            wrong.push(format!("{id}: {answer} here, {}; {}", case["expected"], case["input"]));
+        }
+    }
+    for (kind, (agreed, all)) in &tally {
+        println!("{kind}: {agreed} of {all} agree");
+    }
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// What the rule behind an assertion says, in the words of the cases.
+fn assertion(input: &Value) -> Value {
+    let Some(rule) = rule(&input["assertion"]) else { return json!({"load_error": true}) };
+    let observation = observation(input["text"].as_str().unwrap_or_default());
+    let evidence = Evidence { text: &observation.output, observation: &observation, workspace: &NoFiles };
+    match rule.mark(&evidence).verdict.name() {
+        "pass" => json!({"passed": true}),
+        "fail" => json!({"passed": false}),
+        other => json!({ "verdict": other }),
+    }
+}
+
+/// An assertion's type and keys as a native key and its value.
+fn rule(assertion: &Value) -> Option<Arc<dyn Rule>> {
+    let (key, value) = match assertion["type"].as_str()? {
+        key @ ("contains" | "not_contains") => (key, assertion.get("needle")?.clone()),
+        key @ "regex" => (key, assertion.get("pattern")?.clone()),
+        key @ "min_count" => {
+            (key, json!({"pattern": assertion.get("pattern")?, "count": assertion.get("count")?}))
+        }
+        key @ ("min_length" | "max_length") => (key, assertion.get("length")?.clone()),
+        key @ ("has_urls" | "has_entries" | "urls_reachable") => {
+            (key, assertion.get("count").cloned().unwrap_or(Value::Null))
+        }
+        key @ "has_format" => {
+            let count = assertion.get("count").cloned().unwrap_or(json!(1));
+            (key, json!({"format": assertion.get("format")?, "count": count}))
+        }
+        _ => return None,
+    };
+    let mut diagnostics = Diagnostics::default();
+    let source = Source::parse(Path::new("case.json"), value.to_string(), Syntax::Json, &mut diagnostics)?;
+    (rule_kind(key)?.decode)(&source.root, &mut diagnostics)
+}
+
+fn format(input: &Value) -> Value {
+    let (name, value) =
+        (input["format"].as_str().unwrap_or_default(), input["value"].as_str().unwrap_or_default());
+    match Format::named(name) {
+        Some(format) => json!({
+            "known": true,
+            "fullmatch": format.is_value(value).ok(),
+            "count": format.count(value).ok()
+        }),
+        None => json!({"known": false, "fullmatch": false, "count": null}),
+    }
+}
+
+fn observation(text: &str) -> Observation {
+    Observation {
+        ended: Ended::Finished,
+        ended_because: None,
+        steps: Vec::new(),
+        output: text.to_owned(),
+        skills_listed: None,
+        activated: Vec::new(),
+        files: Vec::new(),
+        usage: Usage::default(),
+        cost_usd: None,
+        api_calls: None,
+        turns: 1,
+        model: None,
+        agent_version: None,
+        seconds: 0.0,
+    }
+}
+
+struct NoFiles;
+
+impl WorkspaceView for NoFiles {
+    fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        Ok(None)
+    }
+
+    fn exists(&self, _: &RelPath) -> bool {
+        false
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+}
