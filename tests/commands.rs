@@ -136,6 +136,24 @@ fn convert_tells_what_is_lost() {
 }
 
 #[test]
+fn what_becomes_several_files_goes_into_a_folder() {
+    let eval = "practicum: 1\nskill: {name: s}\ncases:\n  - {id: a, command: --a, checks: [{contains: x}]}\n  - {id: b, command: --b, checks: [{contains: y}]}\n";
+    let project = Project::new(&[("e.practicum.yaml", eval)]);
+    let ran =
+        project.run(&["convert", "e.practicum.yaml", "--to", "clauditor", "-o", "s.eval.json"]).exits(2);
+    assert!(ran.stderr.contains("2 files") && ran.stderr.contains("folder"), "{}", ran.stderr);
+    project.run(&["convert", "e.practicum.yaml", "--to", "clauditor", "-o", "specs/"]).exits(0);
+    let document = project.run(&["check", "specs", "--json"]).exits(0).json();
+    let files: Vec<(&Value, &Value)> = document["files"]
+        .as_array()
+        .expect("files")
+        .iter()
+        .map(|file| (&file["dialect"], &file["cases"]))
+        .collect();
+    assert_eq!(files, [(&json!("clauditor"), &json!(1)), (&json!("clauditor"), &json!(1))]);
+}
+
+#[test]
 fn init_writes_what_check_accepts_and_never_overwrites() {
     let project = Project::new(&[("greeter/SKILL.md", SKILL)]);
     project.run(&["init", "greeter"]).exits(0);

@@ -54,8 +54,11 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
         bail!("{} holds {} suites; name one file", args.file.display(), suites.len());
     };
     let to = dialects::dialect(&args.to).ok_or_else(|| anyhow!("there is no format {}", args.to))?;
+    let into_folder = args.output.as_ref().is_some_and(|output| {
+        to.folder_is_suite() || output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
+    });
     let folder = match &args.output {
-        Some(output) if to.folder_is_suite() => std::path::absolute(output)?,
+        Some(output) if into_folder => std::path::absolute(output)?,
         Some(output) => std::path::absolute(output)?.parent().map(Path::to_owned).unwrap_or_default(),
         None => std::env::current_dir()?,
     };
@@ -68,7 +71,7 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
             let title = if raised.files.len() > 1 { format!("# {}\n", file.name) } else { String::new() };
             print(&format!("{title}{}", text(file)))
         })?,
-        Some(output) if to.folder_is_suite() => {
+        Some(output) if into_folder => {
             for file in &raised.files {
                 let name = crate::model::RelPath::new(&file.name)
                     .ok_or_else(|| anyhow!("{:?} cannot be a file's name", file.name))?;
@@ -76,7 +79,13 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
             }
         }
         Some(output) => {
-            let [file] = raised.files.as_slice() else { bail!("{} wants a folder to write to", args.to) };
+            let [file] = raised.files.as_slice() else {
+                bail!(
+                    "this makes {} files of {}; give a folder, with / at its end",
+                    raised.files.len(),
+                    args.to
+                )
+            };
             write(output, &text(file), args.force)?;
         }
     }

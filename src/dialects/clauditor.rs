@@ -21,9 +21,10 @@ use super::reading::{Ids, all_cases_pass, blank_case, blank_suite};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
-    Base, Case, Check, Diagnostics, Fixture, Gate, GateName, LooksAt, PassRule, RelPath, Room, RunPolicy,
-    SkillRef, Stimulus, Suite,
+    Base, Case, Check, CheckKind, Diagnostics, Fixture, Gate, GateName, LooksAt, Need, PassRule, RelPath,
+    Room, RunPolicy, SkillRef, Stimulus, Suite,
 };
+use crate::skill::SKILL_FILE;
 use crate::tree::{Object, Source};
 
 pub struct Clauditor;
@@ -46,55 +47,29 @@ impl Dialect for Clauditor {
         let name = keys::filled_text(&mut spec, "skill_name", diagnostics)
             .map_or_else(|| default_name(&source.path), str::to_owned);
         let description = spec.text("description", diagnostics).map(str::to_owned);
-        let args = spec.text("test_args", diagnostics).unwrap_or_default().to_owned();
-        let inputs = files::inputs(&mut spec, source.folder(), diagnostics);
         let mut unused = Unused::default();
-        let looks_at = files::looks_at(&mut spec, &inputs, &mut unused, diagnostics);
-        let mut entries = Entries { looks_at, ids: HashSet::new(), unused };
-        let mut checks = assertions::decode(&mut spec, &mut entries, diagnostics);
-        let sections = grading::sections(&mut spec, &mut entries, diagnostics);
-        let criteria = grading::criteria(&mut spec, &mut entries, diagnostics);
-        let graded = !criteria.is_empty();
-        checks.extend((!sections.is_empty()).then(|| entries.sections(sections)));
-        checks.extend(criteria);
-        let mut unused = entries.unused;
-        let thresholds = grading::thresholds(&mut spec, graded, &mut unused, diagnostics);
+        let invoked = Invoked::read(&mut spec, source.folder(), &mut unused, diagnostics);
+        let graded = invoked.graded;
         let variance = grading::variance(&mut spec, &mut unused, diagnostics);
         let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
-        let (run, judge) =
-            policy::policies(&mut spec, variance.as_ref().map(|variance| variance.runs), diagnostics);
+        let (run, judge) = policy::policies(&mut spec, variance.as_ref(), diagnostics);
+        invoked.note_unused(queries.is_empty(), &mut spec, &mut unused, diagnostics);
         let mut ids = Ids::default();
         let mut cases = Vec::new();
-        if checks.is_empty() && !queries.is_empty() {
-            for key in ["test_args", "input_files", "output_file", "output_files"] {
-                unused.key(&mut spec, key, "the spec has trigger tests and no other checks", diagnostics);
-            }
-        } else {
-            let id = ids.derive(&name);
-            cases.push(invocation(id, args, inputs, checks, graded.then_some(&thresholds)));
+        // Where there are queries to ask, an invocation that nothing checks would only cost something.
+        if !invoked.checks.is_empty() || queries.is_empty() {
+            cases.push(invoked.case(ids.derive(&name)));
         }
         cases.extend(triggers::cases(&queries, &name, &mut ids));
         unused.rest(&spec, "a spec", &[], diagnostics);
-        let skill = find_skill(source, place, &name);
-        if skill.is_none() {
-            diagnostics.warning_help(
-                "skill-not-found",
-                None,
-                format!(
-                    "no skill {name} was found beside the spec in {} or in the project",
-                    source.folder().display()
-                ),
-                "name its folder or file with --skill",
-            );
-        }
         Some(Suite {
             description,
-            skills: vec![SkillRef { name: name.clone(), path: skill, plugin: None }],
+            skills: vec![skill(source, place, &name, diagnostics)],
             cases,
             run,
             defaults: defaults(),
             judge,
-            gates: gates(graded.then_some(&thresholds), variance.as_ref()),
+            gates: gates(graded.as_ref(), variance.as_ref()),
             meta: unused.into_meta(),
             ..blank_suite(NAME, source, name)
         })
@@ -115,15 +90,88 @@ fn defaults() -> RunPolicy {
     }
 }
 
-/// What the assertions, fields and criteria of a spec share.
-struct Entries {
+/// What a spec says about running the skill by its own command.
+struct Invoked {
+    args: String,
+    inputs: Vec<Fixture>,
     looks_at: LooksAt,
-    /// Ids are one set across all three.
-    ids: HashSet<String>,
-    unused: Unused,
+    checks: Vec<Check>,
+    /// Only where there are criteria.
+    graded: Option<Thresholds>,
 }
 
-impl Entries {
+impl Invoked {
+    fn read(
+        spec: &mut Object<'_>,
+        folder: &Path,
+        unused: &mut Unused,
+        diagnostics: &mut Diagnostics,
+    ) -> Self {
+        let args = spec.text("test_args", diagnostics).unwrap_or_default().to_owned();
+        let inputs = files::inputs(spec, folder, diagnostics);
+        let looks_at = files::looks_at(spec, &inputs, diagnostics);
+        let mut entries = Entries { looks_at: &looks_at, ids: HashSet::new(), unused };
+        let mut checks = assertions::decode(spec, &mut entries, diagnostics);
+        let sections = grading::sections(spec, &mut entries, diagnostics);
+        let criteria = grading::criteria(spec, &mut entries, diagnostics);
+        if !sections.is_empty() {
+            // All sections are one check, because one answer of a model decides them.
+            checks.push(entries.check(sections_id(&entries.ids), None, CheckKind::Sections(sections)));
+        }
+        let any = !criteria.is_empty();
+        checks.extend(criteria);
+        let graded = grading::thresholds(spec, any, unused, diagnostics);
+        Self { args, inputs, looks_at, checks, graded }
+    }
+
+    /// Keeps the keys that decide nothing in this spec.
+    fn note_unused(
+        &self,
+        no_queries: bool,
+        spec: &mut Object<'_>,
+        unused: &mut Unused,
+        diagnostics: &mut Diagnostics,
+    ) {
+        let (keys, why): (&[&'static str], &str) = match &self.looks_at {
+            _ if self.checks.is_empty() && no_queries => {
+                (&["output_file", "output_files"], "nothing checks the output")
+            }
+            _ if self.checks.is_empty() => (
+                &["test_args", "input_files", "output_file", "output_files"],
+                "there are trigger tests and no other checks",
+            ),
+            LooksAt::File(_) => (&["output_files"], "\"output_file\" comes first"),
+            LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun | LooksAt::Files(_) => (&[], ""),
+        };
+        for key in keys {
+            unused.key(spec, key, why, diagnostics);
+        }
+    }
+
+    fn case(self, id: String) -> Case {
+        let pass_when = match self.graded {
+            Some(Thresholds { pass_rate, mean_score }) => PassRule::Graded { pass_rate, mean_score },
+            None => PassRule::EveryRequiredCheck,
+        };
+        Case {
+            stimulus: Stimulus::SkillCommand { args: self.args },
+            room: Room { base: Base::Project, files: self.inputs, ..Room::default() },
+            checks: self.checks,
+            pass_when,
+            ..blank_case(id, String::new())
+        }
+    }
+}
+
+/// What the assertions, fields and criteria of a spec share.
+struct Entries<'s> {
+    looks_at: &'s LooksAt,
+    /// Ids are one set across all three.
+    ids: HashSet<String>,
+    unused: &'s mut Unused,
+}
+
+impl Entries<'_> {
     /// The entry's id if it is there, text, not empty and new.
     fn id<'n>(
         &mut self,
@@ -151,15 +199,10 @@ impl Entries {
         Some(id)
     }
 
-    /// All sections are one check, because one answer of a model decides them.
-    fn sections(&self, sections: Vec<crate::model::Section>) -> Check {
-        Check {
-            id: sections_id(&self.ids),
-            name: None,
-            need: crate::model::Need::Required,
-            looks_at: self.looks_at.clone(),
-            kind: crate::model::CheckKind::Sections(sections),
-        }
+    fn check(&self, id: String, name: Option<&str>, kind: CheckKind) -> Check {
+        // One criterion may fail as long as the share and the mean of all hold.
+        let need = if matches!(kind, CheckKind::Judged(_)) { Need::Advisory } else { Need::Required };
+        Check { id, name: name.map(str::to_owned), need, looks_at: self.looks_at.clone(), kind }
     }
 }
 
@@ -180,41 +223,38 @@ fn default_name(path: &Path) -> String {
     if name == "SKILL" || name == "eval" { folder().unwrap_or(name) } else { name }
 }
 
+/// The skill that a spec is about. Not finding it is a warning, because `--skill` can still name it.
+fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnostics) -> SkillRef {
+    let path = find_skill(source, place, name);
+    if path.is_none() {
+        let beside = source.folder().display();
+        diagnostics.warning_help(
+            "skill-not-found",
+            None,
+            format!("no skill {name} was found beside the spec in {beside} or in the project"),
+            "name its folder or file with --skill",
+        );
+    }
+    SkillRef { name: name.to_owned(), path, plugin: None }
+}
+
 /// The skill beside its spec: a folder's SKILL.md, a command file, or one of that name in the project.
 fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
     RelPath::new(name)?;
     let folder = source.folder();
-    let candidates = [
-        folder.join(format!("{name}.md")),
-        folder.join("SKILL.md"),
-        folder.join(name).join("SKILL.md"),
-        folder.parent().map(|above| above.join("SKILL.md")).unwrap_or_default(),
-        place.project.join(".claude/skills").join(name).join("SKILL.md"),
-        place.project.join(".claude/commands").join(format!("{name}.md")),
-        place.project.join("skills").join(name).join("SKILL.md"),
-    ];
-    candidates.into_iter().find(|path| path.is_file())
-}
-
-/// The skill's own command with the inputs in its working folder.
-fn invocation(
-    id: String,
-    args: String,
-    files: Vec<Fixture>,
-    checks: Vec<Check>,
-    graded: Option<&Thresholds>,
-) -> Case {
-    let pass_when = graded.map_or(PassRule::EveryRequiredCheck, |thresholds| PassRule::Graded {
-        pass_rate: thresholds.pass_rate,
-        mean_score: thresholds.mean_score,
-    });
-    Case {
-        stimulus: Stimulus::SkillCommand { args },
-        room: Room { base: Base::Project, files, ..Room::default() },
-        checks,
-        pass_when,
-        ..blank_case(id, String::new())
+    let command = format!("{name}.md");
+    let mut beside = [folder.join(&command), folder.join(SKILL_FILE)];
+    if source.path.file_name().is_some_and(|name| name == "SKILL.eval.json") {
+        beside.reverse();
     }
+    let elsewhere = [
+        folder.join(name).join(SKILL_FILE),
+        folder.parent().unwrap_or(folder).join(SKILL_FILE),
+        place.project.join(".claude/skills").join(name).join(SKILL_FILE),
+        place.project.join(".claude/commands").join(&command),
+        place.project.join("skills").join(name).join(SKILL_FILE),
+    ];
+    beside.into_iter().chain(elsewhere).find(|path| path.is_file())
 }
 
 fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>) -> Vec<Gate> {

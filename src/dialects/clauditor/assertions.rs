@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::super::rules::{self, Built};
 use super::Entries;
 use super::keys::list;
-use crate::model::{Check, CheckKind, Diagnostics, Need, Span};
+use crate::model::{Check, CheckKind, Diagnostics, Span};
 use crate::score::{Format, Pattern};
 use crate::tree::{Data, Node, Object, closest};
 
@@ -95,13 +95,13 @@ impl Given<'_> {
     }
 }
 
-pub fn decode(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Check> {
+pub fn decode(spec: &mut Object<'_>, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
     let nodes = list(spec, "assertions", diagnostics).unwrap_or_default();
     nodes.iter().filter_map(|node| assertion(node, entries, diagnostics)).collect()
 }
 
 /// Checked in the order of the original: id, type, unknown keys, missing keys, types, registry.
-fn assertion(node: &Node, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Check> {
+fn assertion(node: &Node, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Option<Check> {
     let mut entry = Object::new(node, "an assertion", diagnostics)?;
     let id = entries.id(&mut entry, "an assertion", diagnostics);
     let kind = kind(&mut entry, diagnostics)?;
@@ -120,9 +120,7 @@ fn assertion(node: &Node, entries: &mut Entries, diagnostics: &mut Diagnostics) 
     for unknown in entry.rest() {
         fine = false;
         let message = format!("unknown key \"{}\" for \"{}\"", unknown.key, kind.name);
-        // The older spelling of every payload, whose meaning depended on the type.
-        let meant =
-            if unknown.key == "value" { known.first().copied() } else { closest(&unknown.key, &known) };
+        let meant = closest(&unknown.key, &known).or_else(|| meant(&unknown.key, &known));
         match meant {
             Some(meant) => diagnostics.error_help(
                 "unknown-key",
@@ -150,13 +148,20 @@ fn assertion(node: &Node, entries: &mut Entries, diagnostics: &mut Diagnostics) 
     let Built::Rule(rule, _) = rules::build(kind.name, &(kind.native)(&given), node.span, diagnostics) else {
         return None;
     };
-    Some(Check {
-        id: id?.to_owned(),
-        name: name.map(str::to_owned),
-        need: Need::Required,
-        looks_at: entries.looks_at.clone(),
-        kind: CheckKind::Exact(rule),
-    })
+    Some(entries.check(id?.to_owned(), name, CheckKind::Exact(rule)))
+}
+
+/// The key of this type behind a word of another type, of another tool or of the format's past, where
+/// `value` was whatever the type needed.
+fn meant<'k>(unknown: &str, known: &[&'k str]) -> Option<&'k str> {
+    let (texts, numbers) = (["needle", "pattern", "format"], ["count", "length"]);
+    let wanted: &[&str] = match unknown {
+        "value" => return known.first().copied(),
+        "needle" | "pattern" | "format" | "text" | "substring" => &texts,
+        "count" | "length" | "min" | "max" | "minimum" | "maximum" | "threshold" => &numbers,
+        _ => return None,
+    };
+    known.iter().copied().find(|known| wanted.contains(known))
 }
 
 fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'static Kind> {

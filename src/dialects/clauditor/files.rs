@@ -2,7 +2,6 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::keys::list;
-use super::unused::Unused;
 use crate::model::{Access, Diagnostics, Fixture, LooksAt, RelPath, Span};
 use crate::tree::{Node, Object, text_of};
 
@@ -59,12 +58,7 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
 }
 
 /// What all checks read: the one file, else the files that match, else what the agent said.
-pub fn looks_at(
-    spec: &mut Object<'_>,
-    inputs: &[Fixture],
-    unused: &mut Unused,
-    diagnostics: &mut Diagnostics,
-) -> LooksAt {
+pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Diagnostics) -> LooksAt {
     let one = spec.given("output_file").and_then(|node| {
         let text = text_of(node, "output_file", diagnostics)?;
         let path = RelPath::new(text);
@@ -93,12 +87,7 @@ pub fn looks_at(
         globs.push(glob.to_owned());
     }
     match one {
-        Some(path) => {
-            if !globs.is_empty() {
-                unused.key(spec, "output_files", "\"output_file\" comes first", diagnostics);
-            }
-            LooksAt::File(path)
-        }
+        Some(path) => LooksAt::File(path),
         None if globs.is_empty() => LooksAt::Output,
         None => LooksAt::Files(globs),
     }

@@ -1,17 +1,26 @@
 use super::Entries;
 use super::keys::{int, list};
 use super::unused::{At, Unused};
-use crate::model::{Check, CheckKind, Diagnostics, Field, Judged, Need, Ratio, Scale, Section, Tier};
+use crate::model::{Check, CheckKind, Diagnostics, Field, Judged, Ratio, Scale, Section, Tier};
 use crate::score::{Format, Pattern};
 use crate::tree::{Node, Object, text_of, wrong_type};
 
-pub fn sections(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Section> {
+pub fn sections(
+    spec: &mut Object<'_>,
+    entries: &mut Entries<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Section> {
     let nodes = list(spec, "sections", diagnostics).unwrap_or_default();
     let read = |(n, node)| section(node, &["sections", &usize::to_string(&n)], entries, diagnostics);
     nodes.iter().enumerate().filter_map(read).collect()
 }
 
-fn section(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Section> {
+fn section(
+    node: &Node,
+    at: At<'_>,
+    entries: &mut Entries<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Section> {
     let mut section = Object::new(node, "a section", diagnostics)?;
     let name = section.required_text("name", diagnostics).map(str::to_owned);
     if section.get("tiers").is_none() {
@@ -36,7 +45,7 @@ fn section(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Dia
     Some(Section { name: name?, tiers })
 }
 
-fn tier(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Tier> {
+fn tier(node: &Node, at: At<'_>, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Option<Tier> {
     let mut tier = Object::new(node, "a tier", diagnostics)?;
     let label = tier.required_text("label", diagnostics).map(str::to_owned);
     let description = tier.text("description", diagnostics).map(str::to_owned);
@@ -56,7 +65,7 @@ fn tier(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagno
     Some(Tier { label: label?, description, min_entries, max_entries, fields })
 }
 
-fn field(node: &Node, at: At<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Option<Field> {
+fn field(node: &Node, at: At<'_>, entries: &mut Entries<'_>, diagnostics: &mut Diagnostics) -> Option<Field> {
     let mut field = Object::new(node, "a field", diagnostics)?;
     let id = entries.id(&mut field, "a field", diagnostics);
     let name = field.required_text("name", diagnostics).map(str::to_owned);
@@ -96,7 +105,11 @@ fn format(node: &Node, diagnostics: &mut Diagnostics) -> Option<String> {
     Some(text.to_owned())
 }
 
-pub fn criteria(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut Diagnostics) -> Vec<Check> {
+pub fn criteria(
+    spec: &mut Object<'_>,
+    entries: &mut Entries<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
     let mut checks = Vec::new();
     for (n, node) in list(spec, "grading_criteria", diagnostics).unwrap_or_default().iter().enumerate() {
         let Some(mut entry) = Object::new(node, "a criterion", diagnostics) else { continue };
@@ -104,18 +117,8 @@ pub fn criteria(spec: &mut Object<'_>, entries: &mut Entries, diagnostics: &mut 
         let statement = entry.required_text("criterion", diagnostics);
         entries.unused.rest(&entry, "a criterion", &["grading_criteria", &n.to_string()], diagnostics);
         let (Some(id), Some(statement)) = (id, statement) else { continue };
-        checks.push(Check {
-            id: id.to_owned(),
-            name: None,
-            // One criterion may fail as long as the share and the mean hold.
-            need: Need::Advisory,
-            looks_at: entries.looks_at.clone(),
-            kind: CheckKind::Judged(Judged {
-                statement: statement.to_owned(),
-                context: None,
-                scale: Scale::Unit,
-            }),
-        });
+        let judged = Judged { statement: statement.to_owned(), context: None, scale: Scale::Unit };
+        checks.push(entries.check(id.to_owned(), None, CheckKind::Judged(judged)));
     }
     checks
 }
@@ -133,28 +136,27 @@ impl Default for Thresholds {
     }
 }
 
+/// What the criteria must reach, if there are any.
 pub fn thresholds(
     spec: &mut Object<'_>,
-    graded: bool,
+    criteria: bool,
     unused: &mut Unused,
     diagnostics: &mut Diagnostics,
-) -> Thresholds {
-    let default = Thresholds::default();
-    let Some(mut given) =
-        spec.given("grade_thresholds").and_then(|node| Object::new(node, "grade_thresholds", diagnostics))
-    else {
-        return default;
-    };
-    let pass_rate = given.number("min_pass_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
-    let mean_score = given.number("min_mean_score", 0.0, 1.0, diagnostics).and_then(Ratio::new);
-    unused.rest(&given, "grade_thresholds", &["grade_thresholds"], diagnostics);
-    if !graded {
+) -> Option<Thresholds> {
+    let mut thresholds = Thresholds::default();
+    if let Some(node) = spec.given("grade_thresholds")
+        && let Some(mut given) = Object::new(node, "grade_thresholds", diagnostics)
+    {
+        let mut share =
+            |key, default| given.number(key, 0.0, 1.0, diagnostics).and_then(Ratio::new).unwrap_or(default);
+        thresholds.pass_rate = share("min_pass_rate", thresholds.pass_rate);
+        thresholds.mean_score = share("min_mean_score", thresholds.mean_score);
+        unused.rest(&given, "grade_thresholds", &["grade_thresholds"], diagnostics);
+    }
+    if !criteria {
         unused.key(spec, "grade_thresholds", "there are no grading_criteria", diagnostics);
     }
-    Thresholds {
-        pass_rate: pass_rate.unwrap_or(default.pass_rate),
-        mean_score: mean_score.unwrap_or(default.mean_score),
-    }
+    criteria.then_some(thresholds)
 }
 
 pub struct Variance {

@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use super::grading::Variance;
 use super::keys::{filled_text, flag, word};
 use crate::model::{Diagnostics, JudgePolicy, Provider, RunPolicy, Transport, parse_duration};
 use crate::tree::{Data, Object, wrong_type};
@@ -10,14 +11,14 @@ pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "
 /// How a spec wants to be run and judged. Saying `auto` is saying nothing.
 pub fn policies(
     spec: &mut Object<'_>,
-    runs: Option<u32>,
+    variance: Option<&Variance>,
     diagnostics: &mut Diagnostics,
 ) -> (RunPolicy, JudgePolicy) {
     let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
     let agent = HARNESSES.iter().find(|(name, _)| Some(*name) == harness).map(|(_, agent)| *agent);
     let run = RunPolicy {
         agents: agent.map(str::to_owned).into_iter().collect(),
-        repeat: runs,
+        repeat: variance.map(|variance| variance.runs),
         timeout: timeout(spec, diagnostics),
         sync_tasks: flag(spec, "sync_tasks", diagnostics),
         detect_questions: flag(spec, "allow_hang_heuristic", diagnostics),

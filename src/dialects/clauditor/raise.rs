@@ -5,6 +5,8 @@ mod inputs;
 mod invocation;
 mod sections;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::super::reading::Kept;
 use crate::model::Diagnostics;
-use crate::tree::{Node, Object};
+use crate::tree::{Data, Node, Object};
 
 /// A tree of the keys alone: lists are mappings from position to entry.
 #[derive(Default)]
@@ -57,7 +57,11 @@ impl Unused {
         why: &str,
         diagnostics: &mut Diagnostics,
     ) {
-        if let Some(node) = spec.given(key) {
+        // What is wrong elsewhere may be why nothing seems to use it.
+        if diagnostics.has_errors() {
+            return;
+        }
+        if let Some(node) = spec.given(key).filter(|node| !is_empty(node)) {
             self.tree.insert(key.to_owned(), Node::to_value(node));
             diagnostics.notice("unused-key", node.span, format!("\"{key}\" is kept and not used: {why}"));
         }
@@ -65,6 +69,16 @@ impl Unused {
 
     pub fn into_meta(self) -> BTreeMap<String, Value> {
         self.tree
+    }
+}
+
+/// What an empty value would decide is what is decided without it.
+fn is_empty(node: &Node) -> bool {
+    match &node.data {
+        Data::Text(text) => text.is_empty(),
+        Data::List(items) => items.is_empty(),
+        Data::Map(entries) => entries.is_empty(),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => false,
     }
 }
 

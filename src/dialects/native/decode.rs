@@ -119,6 +119,10 @@ fn skill(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Sk
         }
         (name, path, plugin)
     };
+    if [name, path].into_iter().flatten().any(|text| text.trim().is_empty()) {
+        diagnostics.error("empty-text", node.span, "a skill's name and path must not be blank");
+        return None;
+    }
     let path = path.map(|path| tidy(&folder.join(path)));
     if let Some(path) = &path
         && let Err(problem) = Skill::read(path)

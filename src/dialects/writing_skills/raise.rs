@@ -51,7 +51,12 @@ fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) ->
             losses.case(&case.id, format!("the name of check \"{}\"", check.id));
         }
         let label = check.name.as_ref().filter(|_| own).unwrap_or(&check.id);
-        map.insert("criterion".to_owned(), json!(label));
+        if label.trim().is_empty() {
+            losses.case(&case.id, "an id that is blank; here it is made from the check's words");
+            map.insert("criterion".to_owned(), json!(reading::slug(&description, "criterion")));
+        } else {
+            map.insert("criterion".to_owned(), json!(label));
+        }
         map.insert("description".to_owned(), json!(description));
         map.insert("required".to_owned(), json!(check.need == Need::Required));
         let extra = more.and_then(|more| more.get(&check.id)).and_then(Value::as_object);
