@@ -4,10 +4,13 @@ mod assertions;
 mod files;
 mod grading;
 mod raise;
+mod schema;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use super::reading::{Ids, activation, blank_case, blank_suite, slug};
 use super::{Dialect, Fit, Place, Raised};
@@ -20,6 +23,8 @@ use crate::tree::{Data, Node, Object, Source, closest, text_of};
 pub struct Clauditor;
 
 const TIMEOUT: Duration = Duration::from_secs(300);
+
+const HARNESSES: [&str; 3] = ["claude-code", "codex", "auto"];
 
 /// The top-level keys that are not for the person reading the file alone.
 const KEYS: [&str; 19] = [
@@ -124,6 +129,10 @@ impl Dialect for Clauditor {
             meta,
             ..blank_suite(self.name(), source, name)
         })
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
@@ -305,7 +314,7 @@ fn policies(
     runs: Option<u32>,
     diagnostics: &mut Diagnostics,
 ) -> (RunPolicy, JudgePolicy) {
-    let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
+    let harness = word(spec, "harness", &HARNESSES, diagnostics);
     let run = RunPolicy {
         // Saying `auto` is saying nothing.
         agents: harness.filter(|name| *name != "auto").map(agent_name).into_iter().collect(),

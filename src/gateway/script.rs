@@ -50,9 +50,9 @@ use crate::llm::Stop;
 use crate::model::{Diagnostics, Usage, parse_duration};
 use crate::tree::{Data, Node, Object, Source, closest, int_of, text_of, wrong_type};
 
-const MOST_TIMES: i64 = 1_000_000;
-const MOST_TOKENS: i64 = 1_000_000_000;
-const STOPS: [&str; 7] = [
+pub(super) const MOST_TIMES: i64 = 1_000_000;
+pub(super) const MOST_TOKENS: i64 = 1_000_000_000;
+pub(super) const STOPS: [&str; 7] = [
     "end_turn",
     "tool_use",
     "max_tokens",

@@ -7,6 +7,7 @@ mod emit;
 mod json;
 mod object;
 mod read;
+pub mod shape;
 mod yaml;
 
 use serde_json::Value;
