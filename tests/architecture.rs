@@ -48,9 +48,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
-            "settings", "skill",
+            "quality", "settings", "skill",
         ],
     ),
+    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -8,6 +8,7 @@ mod convert;
 mod evals;
 mod list;
 mod run;
+mod schema;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -39,6 +40,8 @@ enum Command {
     List(list::Args),
     /// Write an eval file in another format
     Convert(convert::Args),
+    /// Print the JSON Schema of a file that is read or written
+    Schema(schema::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
         Command::Convert(args) => convert::main(args),
+        Command::Schema(args) => schema::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
@@ -108,6 +112,11 @@ fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// Writes one JSON document to standard output.
+fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(document)?))
 }
 
 /// The async runtime, as large as the machine.

@@ -116,3 +116,99 @@ fn tool() -> Mapping {
         )
         .may("id", "The call's id, if it matters.", shape::text())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::super::Script;
+    use super::*;
+    use crate::model::Diagnostics;
+    use crate::tree::{Source, Syntax, asked};
+
+    const EVERY_KEY: &str = r#"
+practicum_script: 1
+default: { text: t, usage: { input: 1, output: 2, cache_read: 3, cache_write: 4 } }
+scenarios:
+  - name: n
+    to: judge
+    when: words
+    steps:
+      - said
+      - { thinking: h, tools: [{ name: Read, input: { a: 1 }, id: i }], stop: refusal, delay: 20ms }
+      - { error: 529, type: overloaded_error, message: m, headers: { retry-after: 1 }, times: 2, then: said }
+      - { hang: 5s }
+      - { hang_before_headers: 1 }
+      - { truncate: true, text: half }
+      - { sse_error: overloaded_error }
+  - { when: { text: words }, steps: [said] }
+  - { when: { regex: "^w" }, steps: [said] }
+  - { when: { marker: m }, steps: [said] }
+"#;
+
+    /// Whether the schema and the reader take a script.
+    fn taken(text: &str) -> (bool, bool) {
+        let mut diagnostics = Diagnostics::default();
+        let path = Path::new("script.yaml");
+        let source = Source::parse(path, text.to_owned(), Syntax::Yaml, &mut diagnostics).expect("YAML");
+        let valid = jsonschema::draft202012::is_valid(&schema(), &source.root.to_value());
+        (valid, Script::from_source(&source, &mut diagnostics).is_some())
+    }
+
+    #[test]
+    fn a_script_is_right_or_wrong_by_both() {
+        assert_eq!(taken(EVERY_KEY), (true, true));
+        for (rest, expected) in [
+            ("scenarios: [{ steps: [hello] }]", true),
+            ("default: hello", true),
+            ("default: { error: 500 }", true),
+            ("", false),
+            ("scenarios: []", false),
+            ("default: { tools: [{ name: Read }] }", false),
+            ("default: { error: 500, times: 1 }", false),
+            ("scenarios: [{ steps: [] }]", false),
+            ("scenarios: [{ when: hello }]", false),
+            ("scenarios: [{ when: ' ', steps: [hello] }]", false),
+            ("scenarios: [{ when: { text: a, marker: b }, steps: [hello] }]", false),
+            ("scenarios: [{ to: user, steps: [hello] }]", false),
+            ("scenarios: [{ steps: [{ delay: 1s }] }]", false),
+            ("scenarios: [{ steps: [{ tools: [] }] }]", false),
+            ("scenarios: [{ steps: [{ text: a, times: 2 }] }]", false),
+            ("scenarios: [{ steps: [{ error: 500, then: a }] }]", false),
+            ("scenarios: [{ steps: [{ error: 200 }] }]", false),
+            ("scenarios: [{ steps: [{ error: 500, hang: 1s }] }]", false),
+            ("scenarios: [{ steps: [{ text: a, type: b }] }]", false),
+            ("scenarios: [{ steps: [{ text: a, stop: later }] }]", false),
+            ("scenarios: [{ steps: [{ tool: [] }] }]", false),
+        ] {
+            assert_eq!(taken(&format!("practicum_script: 1\n{rest}")), (expected, expected), "{rest}");
+        }
+        assert_eq!(taken("practicum_script: 2\ndefault: a"), (false, false));
+    }
+
+    #[test]
+    fn each_mapping_reads_the_keys_that_are_published_for_it() {
+        asked::take();
+        taken(EVERY_KEY);
+        let mut published = BTreeSet::new();
+        collect(&schema(), &mut published);
+        let owned = |keys: BTreeSet<&str>| keys.into_iter().map(str::to_owned).collect::<BTreeSet<_>>();
+        assert_eq!(published, asked::take().into_iter().map(owned).collect());
+    }
+
+    fn collect(schema: &Value, found: &mut BTreeSet<BTreeSet<String>>) {
+        match schema {
+            Value::Object(map) => {
+                if let (Some(Value::Object(keys)), Some(_)) =
+                    (map.get("properties"), map.get("additionalProperties"))
+                {
+                    found.insert(keys.keys().cloned().collect());
+                }
+                map.values().for_each(|inner| collect(inner, found));
+            }
+            Value::Array(items) => items.iter().for_each(|inner| collect(inner, found)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+        }
+    }
+}

@@ -33,7 +33,7 @@ pub const KEYS: [(&str, &str, fn() -> Value); 7] = [
     ("skills_dir", "Where it looks for skills, inside the workspace.", skills_dir_shape),
     ("env", "Variables it is given.", env_shape),
     ("pass_env", "Variables of yours that it may see.", texts_shape),
-    ("credentials", "Variables of yours that let it log in; one of them must be set.", texts_shape),
+    ("credentials", "Variables of yours that can log it in; the first that is set is passed.", texts_shape),
 ];
 
 fn command_shape() -> Value {

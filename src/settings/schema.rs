@@ -51,3 +51,53 @@ fn agent() -> Value {
     let agent = Mapping::closed().must(command, doc, shape());
     rest.into_iter().fold(agent, |agent, (key, doc, shape)| agent.may(key, doc, shape())).into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, own_agents};
+    use super::*;
+
+    /// Whether the schema and the reader take a project file. The reader looks at a value only when
+    /// someone asks for it, so that it takes wrong ones here.
+    fn taken(text: &str) -> (bool, bool) {
+        let project = tempfile::tempdir().expect("a folder");
+        std::fs::write(project.path().join("practicum.toml"), text).expect("write");
+        let read = Layers::read(BTreeMap::new(), BTreeMap::new(), project.path());
+        let table: toml::Table = text.parse().expect("TOML");
+        let data = serde_json::to_value(table).expect("data");
+        let valid = jsonschema::draft202012::is_valid(&schema(), &data);
+        (valid, read.is_ok_and(|layers| own_agents(&layers).is_ok()))
+    }
+
+    #[test]
+    fn a_project_file_is_right_or_wrong_by_both() {
+        for (text, expected) in [
+            ("", true),
+            ("agent = \"claude\"\nrepeat = 3\ntimeout = \"5m\"\njobs = 2", true),
+            (
+                "agent = [\"claude\", \"builtin\"]\narm = [\"with\", \"without\"]\nmode = \"smart\"\nmodel = \"m\"",
+                true,
+            ),
+            ("trigger_threshold = 0.5\nsync-tasks = true\ndetect_questions = false", true),
+            ("[judge]\nmodel = \"m\"\nprovider = \"openai\"\ntransport = \"api\"\nvotes = 3", true),
+            ("[modes]\npolite = \"Say please.\"", true),
+            (
+                "[agents.mine]\ncommand = [\"mine\", [\"--model\", \"{model}\"], \"{prompt}\"]\nresume = [\"mine\"]\n\
+                 decoder = \"text\"\nskills_dir = \"skills\"\nenv = { A = \"b\" }\npass_env = [\"C\"]\ncredentials = [\"D\"]",
+                true,
+            ),
+            ("agents = { mine = { decoder = \"text\" } }", false),
+            ("agents = { mine = { command = [] } }", false),
+            ("agents = { mine = { command = \"mine\" } }", false),
+            ("agents = { mine = { command = [\"mine\"], decoder = \"xml\" } }", false),
+            ("agents = { mine = { command = [\"mine\"], colour = \"red\" } }", false),
+            ("repeats = 3", false),
+            ("judge = { name = \"m\" }", false),
+        ] {
+            assert_eq!(taken(text), (expected, expected), "{text}");
+        }
+        for text in ["repeat = 0", "timeout = \"soon\"", "judge = { votes = 2 }", "trigger-threshold = 50"] {
+            assert_eq!(taken(text), (false, true), "{text}");
+        }
+    }
+}

@@ -3,10 +3,12 @@
 //! In: events and the files of a trial. Out: a run directory that is complete at any moment.
 //! Never: keeps a secret; lets anyone hear of a trial before it is on disk.
 
+mod documents;
 mod log;
 mod run_dir;
 mod secrets;
 
+pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
 pub use log::EventLog;
-pub use run_dir::{RunDir, RunInfo, StoreError};
+pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;

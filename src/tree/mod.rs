@@ -13,6 +13,8 @@ mod yaml;
 use serde_json::Value;
 
 pub use emit::to_yaml;
+#[cfg(test)]
+pub use object::asked;
 pub use object::{Object, closest, int_of, text_of, wrong_type};
 pub use read::{Source, Syntax};
 

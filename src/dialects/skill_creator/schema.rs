@@ -38,24 +38,27 @@ fn eval() -> Mapping {
 /// Objects vary a good deal; these are the keys that mean something.
 fn assertion() -> Value {
     let anything = || json!({});
+    let such_as = |examples: Value| shape::such_as(anything(), examples);
+    let flag = || such_as(json!([true, false]));
+    // Which keys matter depends on the type, so that a wrong value under another is no mistake.
     let object = Mapping::open()
         .may("id", "A name that stays.", shape::text())
         .may("name", "A name for people, and the id where there is none.", shape::text())
         .may("type", "What kind of check it is. Kinds that code cannot decide, a judge does.", kinds())
         .may("required", "Whether the eval can pass without it.", shape::default(shape::yes_or_no(), true))
         .may("value", "What to look for; the command of a script; any value of a native check.", anything())
-        .may("values", "Several texts to look for.", shape::texts())
-        .may("needle", "The text to look for, by another key.", shape::texts())
-        .may("ignore_case", "Whether capital and small letters are the same.", shape::yes_or_no())
-        .may("case_insensitive", "The same as ignore_case.", shape::yes_or_no())
-        .may("case_sensitive", "The opposite of ignore_case.", shape::yes_or_no())
+        .may("values", "Several texts to look for.", anything())
+        .may("needle", "The text to look for, by another key.", anything())
+        .may("ignore_case", "Whether capital and small letters are the same.", flag())
+        .may("case_insensitive", "The same as ignore_case.", flag())
+        .may("case_sensitive", "The opposite of ignore_case.", flag())
         .may("pattern", "A regular expression (Python's `re` syntax).", anything())
-        .may("expect", "Whether it must be there.", shape::either([expectation(), shape::yes_or_no()]))
+        .may("expect", "Whether it must be there.", such_as(json!(["present", "absent", true, false])))
         .may("path", "The file that a check of files is about.", anything())
         .may("file", "The same as path.", anything())
         .may("command", "The command of a script: text, or a list of words.", anything())
         .may("script", "The same as command.", anything())
-        .may("expect_exit_code", "How the command must end.", shape::default(shape::whole(0, 255), 0))
+        .may("expect_exit_code", "How the command must end, if not with 0.", such_as(json!([1])))
         .may("text", "What must be true, for a judge.", anything())
         .may("statement", "The same as text.", anything())
         .may("assertion", "The same as text.", anything())
@@ -79,8 +82,4 @@ fn kinds() -> Value {
         "semantic",
     ];
     shape::such_as(shape::text(), json!(kinds))
-}
-
-fn expectation() -> Value {
-    shape::words(&["present", "exists", "absent", "not_exists", "missing"])
 }
