@@ -1,6 +1,7 @@
 use serde_json::{Value, json};
 
 use super::Layers;
+use super::knobs::Described;
 use super::layers::SettingsError;
 use crate::agents::{Agent, Credentials, DECODERS, Program, decoder};
 use crate::model::RelPath;
@@ -20,20 +21,32 @@ pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
     Ok(agents)
 }
 
-/// What an agent of one's own may say: the key, a sentence for people, and its shape.
-pub const KEYS: [(&str, &str, fn() -> Value); 7] = [
-    (
-        "command",
-        "The program and its arguments, with placeholders like {prompt}; an inner list is left out when \
-         its placeholder is empty.",
-        command_shape,
-    ),
-    ("resume", "The command of later turns; its first word is the program.", command_shape),
-    ("decoder", "How its output is read.", decoder_shape),
-    ("skills_dir", "Where it looks for skills, inside the workspace.", skills_dir_shape),
-    ("env", "Variables it is given.", env_shape),
-    ("pass_env", "Variables of yours that it may see.", texts_shape),
-    ("credentials", "Variables of yours that can log it in; the first that is set is passed.", texts_shape),
+/// What an agent of one's own may say.
+pub static KEYS: &[Described] = &[
+    Described {
+        name: "command",
+        doc: "The program and its arguments, with placeholders like {prompt}; an inner list is left out \
+              when its placeholder is empty.",
+        shape: command_shape,
+    },
+    Described {
+        name: "resume",
+        doc: "The command of later turns; its first word is the program.",
+        shape: command_shape,
+    },
+    Described { name: "decoder", doc: "How its output is read.", shape: decoder_shape },
+    Described {
+        name: "skills_dir",
+        doc: "Where it looks for skills, inside the workspace.",
+        shape: skills_dir_shape,
+    },
+    Described { name: "env", doc: "Variables it is given.", shape: env_shape },
+    Described { name: "pass_env", doc: "Variables of yours that it may see.", shape: texts_shape },
+    Described {
+        name: "credentials",
+        doc: "Variables of yours that can log it in; the first that is set is passed.",
+        shape: texts_shape,
+    },
 ];
 
 fn command_shape() -> Value {
@@ -59,11 +72,9 @@ fn texts_shape() -> Value {
 
 fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
     let table = value.as_table().ok_or("it must be a table")?;
-    if let Some(unknown) = table.keys().find(|key| !KEYS.iter().any(|(known, ..)| known == key)) {
-        return Err(format!(
-            "unknown key \"{unknown}\"; the keys are {}",
-            KEYS.map(|(key, ..)| key).join(", ")
-        ));
+    if let Some(unknown) = table.keys().find(|key| !KEYS.iter().any(|known| known.name == *key)) {
+        let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+        return Err(format!("unknown key \"{unknown}\"; the keys are {}", known.join(", ")));
     }
     let command = groups(table.get("command").ok_or("\"command\" is missing")?)?;
     let (program, first) = command.split_first().ok_or("\"command\" is empty")?;

@@ -22,7 +22,7 @@ pub struct Knob<T: 'static> {
     pub default: fn() -> T,
 }
 
-/// What every knob has, whatever the type of its value.
+/// A key of a project file: what every knob has, whatever the type of its value.
 pub struct Described {
     pub name: &'static str,
     pub doc: &'static str,

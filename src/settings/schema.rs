@@ -47,9 +47,8 @@ fn spelled(mapping: Mapping, key: &str, doc: &str, shape: fn() -> Value) -> Mapp
 }
 
 fn agent() -> Value {
-    let [(command, doc, shape), rest @ ..] = KEYS;
-    let agent = Mapping::closed().must(command, doc, shape());
-    rest.into_iter().fold(agent, |agent, (key, doc, shape)| agent.may(key, doc, shape())).into()
+    let agent = KEYS.iter().fold(Mapping::closed(), |agent, key| agent.may(key.name, key.doc, (key.shape)()));
+    agent.with("required", json!(["command"])).into()
 }
 
 #[cfg(test)]
