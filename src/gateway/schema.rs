@@ -64,7 +64,8 @@ fn step() -> Value {
             .may("usage", "The tokens it reports.", usage())
             .may("delay", "How long it takes to answer.", shape::duration()),
     );
-    let said = "What the model says, or a step with its parts. {{workspace}} is the agent's folder.";
+    let said = "What the model says, or a step with its parts. {{workspace}} is the agent's folder, {{skill}} \
+                the name of the skill under test there.";
     shape::described(said, shape::either([shape::text(), step.into()]))
 }
 

@@ -35,7 +35,8 @@
 //! A step that fails does so each time, or `times` times in a trial and then gives way to `then`,
 //! a step of its own, or to the next step.
 //!
-//! `{{name}}` in any text of a step is replaced by the trial's variable of that name.
+//! `{{name}}` in any text of a step is replaced by the trial's variable of that name: `workspace`, the
+//! agent's folder, and `skill`, the name under which the skill under test is staged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
