@@ -2,14 +2,20 @@
 //!
 //! In: nothing. Out: `RunEvent`, and `Sink` for those who listen. Never: does anything itself.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Condition, Summary, TrialId, TrialRecord};
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+/// One thing that happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "snake_case")]
+#[schemars(title = "Event of a run (a line of events.jsonl)")]
 pub enum RunEvent {
+    /// The first line, which says for the whole file what it is.
     RunStarted {
+        #[schemars(extend("const" = 1))]
+        schema_version: u32,
         run: String,
         at: String,
         trials: usize,
@@ -21,7 +27,7 @@ pub enum RunEvent {
         condition: Condition,
         attempt: u32,
     },
-    /// Boxed because it is far larger than the others.
+    // Boxed because it is far larger than the others.
     TrialFinished {
         record: Box<TrialRecord>,
     },

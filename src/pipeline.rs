@@ -105,6 +105,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     tell(
         &mut sinks,
         &RunEvent::RunStarted {
+            schema_version: 1,
             run: exam.run_dir.id().to_owned(),
             at: jiff::Timestamp::now().to_string(),
             trials: exam.plan.trials.len(),

@@ -55,6 +55,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "settings", "skill",
         ],
     ),
+    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

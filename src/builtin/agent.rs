@@ -31,7 +31,7 @@ impl<'a, W: Write> Agent<'a, W> {
     pub fn prepare(options: &'a Options, out: &'a mut W) -> io::Result<Self> {
         let skills = skills::find(&options.skills_dir);
         // A skill may be a link to where its author keeps it.
-        let folders = skills.iter().map(|skill| skill.folder.clone());
+        let folders = skills.iter().filter_map(|skill| skill.folder.clone());
         let fence = Fence::new(&options.workspace, folders.chain([options.skills_dir.clone()]))?;
         let session = match &options.session_file {
             Some(file) => Session::load(file)?,

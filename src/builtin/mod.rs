@@ -27,7 +27,7 @@ pub struct Options {
     /// `/name …` invokes the skill of that name, if there is one.
     pub prompt: String,
     pub workspace: PathBuf,
-    /// Folders with a SKILL.md; need not exist.
+    /// Folders with a SKILL.md; need not exist. A folder `commands` beside it holds command files.
     pub skills_dir: PathBuf,
     pub model: Option<String>,
     pub endpoint: Endpoint,

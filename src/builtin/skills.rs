@@ -1,4 +1,5 @@
-//! The skills folder: what there is, and what a skill says when it is taken up.
+//! The skills folder and the commands beside it: what there is, and what a skill says when it is
+//! taken up.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,34 +15,46 @@ const LONGEST_DESCRIPTION: usize = 1500;
 pub struct Skill {
     pub name: String,
     pub description: String,
-    /// Absolute, links followed.
-    pub folder: PathBuf,
+    /// Absolute, links followed. A command file has no folder of its own.
+    pub folder: Option<PathBuf>,
     pub body: String,
     /// Its author may reserve a skill for people.
     pub model_may_use: bool,
 }
 
-/// In the order of their folders' names. What cannot be read is no skill.
+/// In the order of their folders' names, then the commands. What cannot be read is no skill.
 pub fn find(skills_dir: &Path) -> Vec<Skill> {
-    let Ok(entries) = fs::read_dir(skills_dir) else { return Vec::new() };
-    let mut folders: Vec<PathBuf> = entries.take(MOST_SKILLS).flatten().map(|entry| entry.path()).collect();
-    folders.sort();
-    folders.iter().filter_map(|folder| read(folder)).collect()
+    let folders = entries(skills_dir);
+    let skills = folders.iter().filter_map(|folder| read(&folder.join("SKILL.md"), Some(folder)));
+    let files = skills_dir.parent().map(|home| entries(&home.join("commands"))).unwrap_or_default();
+    let commands = files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md"));
+    skills.chain(commands.filter_map(|file| read(file, None))).collect()
 }
 
-fn read(folder: &Path) -> Option<Skill> {
-    let file = folder.join("SKILL.md");
-    let metadata = fs::metadata(&file).ok()?;
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.take(MOST_SKILLS).flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// A skill is called as it says, else as its place.
+fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
+    let metadata = fs::metadata(file).ok()?;
     if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
         return None;
     }
-    let text = String::from_utf8_lossy(&fs::read(&file).ok()?).replace("\r\n", "\n");
+    let text = String::from_utf8_lossy(&fs::read(file).ok()?).replace("\r\n", "\n");
     let (front, body) = split(&text);
-    let front = front.map(|front| Front::read(&file, front)).unwrap_or_default();
+    let front = front.map(|front| Front::read(file, front)).unwrap_or_default();
+    let place = folder.map_or_else(|| file.file_stem(), Path::file_name);
     Some(Skill {
-        name: front.name.or_else(|| folder.file_name()?.to_str().map(str::to_owned))?,
+        name: front.name.or_else(|| place?.to_str().map(str::to_owned))?,
         description: front.description.unwrap_or_default(),
-        folder: folder.canonicalize().ok()?,
+        folder: match folder {
+            Some(folder) => Some(folder.canonicalize().ok()?),
+            None => None,
+        },
         body: body.trim().to_owned(),
         model_may_use: !front.reserved,
     })
@@ -113,7 +126,13 @@ pub fn named<'s>(skills: &'s [Skill], name: &str) -> Option<&'s Skill> {
     let name = name.trim().trim_start_matches('/');
     let exact = |name: &str| {
         skills.iter().find(|skill| skill.name == name).or_else(|| {
-            skills.iter().find(|skill| skill.folder.file_name().is_some_and(|folder| folder == name))
+            skills.iter().find(|skill| {
+                skill
+                    .folder
+                    .as_ref()
+                    .and_then(|folder| folder.file_name())
+                    .is_some_and(|folder| folder == name)
+            })
         })
     };
     exact(name).or_else(|| exact(name.rsplit_once(':')?.1))
@@ -129,13 +148,16 @@ pub fn commanded<'s, 'p>(skills: &'s [Skill], prompt: &'p str) -> Option<(&'s Sk
 impl Skill {
     /// What the model gets to read when the skill is taken up.
     pub fn instructions(&self, args: &str) -> String {
-        let place = format!("Base directory for this skill: {}", self.folder.display());
+        let place = match &self.folder {
+            Some(folder) => format!("Base directory for this skill: {}\n\n", folder.display()),
+            None => String::new(),
+        };
         if self.body.contains("$ARGUMENTS") {
-            format!("{place}\n\n{}", self.body.replace("$ARGUMENTS", args))
+            format!("{place}{}", self.body.replace("$ARGUMENTS", args))
         } else if args.is_empty() {
-            format!("{place}\n\n{}", self.body)
+            format!("{place}{}", self.body)
         } else {
-            format!("{place}\n\n{}\n\nARGUMENTS: {args}", self.body)
+            format!("{place}{}\n\nARGUMENTS: {args}", self.body)
         }
     }
 }
@@ -202,5 +224,23 @@ mod tests {
         assert_eq!(said("a", "x"), "Do it.\n\nARGUMENTS: x");
         assert_eq!(said("beta", "x"), "Do x.");
         assert_eq!(find(Path::new("/nowhere/at/all")), []);
+    }
+
+    #[test]
+    fn a_command_file_is_a_skill_without_a_folder() {
+        let home = tempfile::tempdir().expect("a folder");
+        write(&home.path().join("skills"), "a", "Do it.");
+        fs::create_dir(home.path().join("commands")).expect("a folder");
+        for (name, text) in
+            [("profile.md", "---\ndescription: d\n---\nProfile $ARGUMENTS."), ("notes.txt", "x")]
+        {
+            fs::write(home.path().join("commands").join(name), text).expect("a file");
+        }
+        let skills = find(&home.path().join("skills"));
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+        assert_eq!(names, ["a", "profile"]);
+        let (skill, args) = commanded(&skills, "/profile a.csv").expect("a command");
+        assert_eq!(skill.instructions(args), "Profile a.csv.");
+        assert_eq!(named(&skills, "commands"), None);
     }
 }

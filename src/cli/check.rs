@@ -1,11 +1,9 @@
-use serde_json::{Value, json};
-
 use super::evals::Evals;
-use super::{colour, complain, environment, print};
+use super::{colour, complain, environment, print, print_json};
 use crate::dialects::Loaded;
 use crate::intake::{self, Reading};
 use crate::model::{Diagnostic, Severity};
-use crate::report::{render_diagnostics, safe};
+use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, safe};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -34,42 +32,40 @@ pub fn main(args: Args) -> u8 {
 fn check(args: &Args) -> anyhow::Result<u8> {
     let reading = intake::read(&args.evals.ask(), &environment())?;
     if args.json {
-        print(&format!("{:#}\n", document(&reading)))?;
+        print_json(&document(&reading))?;
     } else {
         print(&in_words(&reading, args.quiet))?;
     }
     Ok(if reading.has_errors() { 2 } else { 0 })
 }
 
-fn document(reading: &Reading) -> Value {
-    let files: Vec<Value> = reading.files.iter().map(file).collect();
-    json!({"schema_version": 1, "files": files, "ok": !reading.has_errors()})
+fn document(reading: &Reading) -> Checked {
+    Checked { schema_version: 1, files: reading.files.iter().map(file).collect(), ok: !reading.has_errors() }
 }
 
-fn file(file: &Loaded) -> Value {
+fn file(file: &Loaded) -> CheckedFile {
     let suite = file.lowered.suite.as_ref();
-    let problems: Vec<Value> =
-        file.lowered.diagnostics.iter().map(|diagnostic| problem(diagnostic, &file.text)).collect();
-    json!({
-        "path": file.path,
-        "dialect": file.dialect,
-        "suite": suite.map(|suite| &suite.name),
-        "cases": suite.map_or(0, |suite| suite.cases.len()),
-        "ok": !file.lowered.diagnostics.has_errors(),
-        "problems": problems,
-    })
+    let diagnostics = &file.lowered.diagnostics;
+    CheckedFile {
+        path: file.path.clone(),
+        dialect: file.dialect.map(str::to_owned),
+        suite: suite.map(|suite| suite.name.clone()),
+        cases: suite.map_or(0, |suite| suite.cases.len()),
+        ok: !diagnostics.has_errors(),
+        problems: diagnostics.iter().map(|diagnostic| problem(diagnostic, &file.text)).collect(),
+    }
 }
 
-fn problem(diagnostic: &Diagnostic, text: &str) -> Value {
+fn problem(diagnostic: &Diagnostic, text: &str) -> Problem {
     let position = diagnostic.span.map(|span| span.position(text));
-    json!({
-        "severity": diagnostic.severity,
-        "code": diagnostic.code,
-        "message": diagnostic.message,
-        "line": position.map(|position| position.line),
-        "column": position.map(|position| position.column),
-        "help": diagnostic.help,
-    })
+    Problem {
+        severity: diagnostic.severity,
+        code: diagnostic.code.to_owned(),
+        message: diagnostic.message.clone(),
+        line: position.map(|position| position.line),
+        column: position.map(|position| position.column),
+        help: diagnostic.help.clone(),
+    }
 }
 
 fn in_words(reading: &Reading, quiet: bool) -> String {

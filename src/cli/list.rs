@@ -1,10 +1,8 @@
-use serde_json::{Value, json};
-
 use super::evals::{Choices, Evals};
-use super::{complain, environment, print};
+use super::{complain, environment, print, print_json};
 use crate::intake::{self, IntakeError};
 use crate::plan::{Filter, Plan, plan};
-use crate::report::safe;
+use crate::report::{Listed, ListedCase, ListedSuite, ListedTrials, safe};
 use crate::settings::Layers;
 
 #[derive(clap::Args)]
@@ -32,7 +30,7 @@ fn list(args: &Args) -> anyhow::Result<u8> {
     let planned = intake::outline(reading, &layers)?;
     let plan = plan(planned, &Filter::default());
     if args.json {
-        print(&format!("{:#}\n", document(&plan)))?;
+        print_json(&document(&plan))?;
     } else {
         print(&in_words(&plan))?;
     }
@@ -44,48 +42,36 @@ fn list(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// How many trials of a case there are, by agent and arm.
-fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<(String, String, usize)> {
-    let mut counts: Vec<(String, String, usize)> = Vec::new();
+fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<ListedTrials> {
+    let mut counts: Vec<ListedTrials> = Vec::new();
     for trial in plan.trials.iter().filter(|trial| (trial.suite, trial.case) == (suite, case)) {
         let (agent, arm) = (trial.condition.agent.clone(), trial.condition.arm.name());
-        match counts.iter_mut().find(|(a, b, _)| *a == agent && *b == arm) {
-            Some((_, _, count)) => *count += 1,
-            None => counts.push((agent, arm, 1)),
+        match counts.iter_mut().find(|known| known.agent == agent && known.arm == arm) {
+            Some(known) => known.count += 1,
+            None => counts.push(ListedTrials { agent, arm, count: 1 }),
         }
     }
     counts
 }
 
-fn document(plan: &Plan) -> Value {
-    let suites: Vec<Value> = plan
-        .suites
-        .iter()
-        .enumerate()
-        .map(|(index, planned)| {
-            let cases: Vec<Value> = planned
-                .suite
-                .cases
-                .iter()
-                .enumerate()
-                .map(|(case_index, case)| {
-                    let trials: Vec<Value> = trials_of(plan, index, case_index)
-                        .into_iter()
-                        .map(|(agent, arm, count)| json!({"agent": agent, "arm": arm, "count": count}))
-                        .collect();
-                    json!({"id": case.id, "group": case.group, "checks": case.checks.len(), "trials": trials})
-                })
-                .collect();
-            let skills: Vec<&str> = planned.suite.skills.iter().map(|skill| skill.name.as_str()).collect();
-            json!({
-                "name": planned.suite.name,
-                "dialect": planned.suite.origin.dialect,
-                "path": planned.suite.origin.path,
-                "skills": skills,
-                "cases": cases,
-            })
-        })
-        .collect();
-    json!({"schema_version": 1, "suites": suites, "trials": plan.trials.len()})
+fn document(plan: &Plan) -> Listed {
+    let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
+        let suite = &planned.suite;
+        let cases = suite.cases.iter().enumerate().map(|(case_index, case)| ListedCase {
+            id: case.id.clone(),
+            group: case.group.clone(),
+            checks: case.checks.len(),
+            trials: trials_of(plan, index, case_index),
+        });
+        ListedSuite {
+            name: suite.name.clone(),
+            dialect: suite.origin.dialect.clone(),
+            path: suite.origin.path.clone(),
+            skills: suite.skills.iter().map(|skill| skill.name.clone()).collect(),
+            cases: cases.collect(),
+        }
+    });
+    Listed { schema_version: 1, suites: suites.collect(), trials: plan.trials.len() }
 }
 
 fn in_words(plan: &Plan) -> String {
@@ -98,7 +84,7 @@ fn in_words(plan: &Plan) -> String {
         for (case_index, case) in suite.cases.iter().enumerate() {
             let trials: Vec<String> = trials_of(plan, index, case_index)
                 .into_iter()
-                .map(|(agent, arm, count)| format!("{count} × {agent} {arm}"))
+                .map(|ListedTrials { agent, arm, count }| format!("{count} × {agent} {arm}"))
                 .collect();
             out.push_str(&format!("  {}  {}\n", safe(&case.id), trials.join(", ")));
         }

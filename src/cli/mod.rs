@@ -14,6 +14,7 @@ mod lint;
 mod list;
 mod run;
 mod runs;
+mod schema;
 mod show;
 
 use std::collections::BTreeMap;
@@ -61,6 +62,8 @@ enum Command {
     Formats(formats::Args),
     /// Read skills as a critic would: the specification, links, scripts, conventions
     Lint(lint::Args),
+    /// Print the JSON Schema of a file that is read or written
+    Schema(schema::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -88,6 +91,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
+        Command::Schema(args) => schema::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
@@ -149,13 +153,18 @@ fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Ends what a killed run left running and removes its rooms. Gives how much there was.
+/// Ends what a killed run left running and removes its rooms. Gives whether there was any.
 fn sweep_up(run: &RunDir) -> bool {
     let Some(live) = Live::read(run.path()) else { return false };
     sweep_run(run.id());
     crate::stage::remove(&live.rooms);
     Live::clear(run.path());
     true
+}
+
+/// Writes one JSON document to standard output.
+fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", serde_json::to_string_pretty(document)?))
 }
 
 /// The async runtime, as large as the machine.

@@ -15,7 +15,7 @@ use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
 use crate::settings::{JOBS, Layers};
 use crate::stage::Hidden;
-use crate::store::{Cache, Live, RunDir, RunInfo, Scrubber};
+use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -192,7 +192,8 @@ fn run(args: Args) -> anyhow::Result<u8> {
             plan.suites
                 .iter()
                 .map(|planned| planned.suite.origin.path.clone())
-                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone())),
+                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
+                .chain(plan.suites.iter().filter_map(|planned| planned.script.clone())),
         );
         let exam = Exam {
             plan,
@@ -323,28 +324,23 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
 fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
-        serde_json::json!({
-            "origin": planned.suite.origin,
-            "suite": dialects::to_native(&planned.suite, &folder),
-        })
+        let suite = dialects::to_native(&planned.suite, &folder);
+        RunSuite { origin: planned.suite.origin.clone(), suite }
     });
     let settings = plan.suites.iter().map(|planned| {
         let rows = planned.settings.explain().into_iter();
-        rows.map(|(name, value, from)| {
-            (name.to_owned(), serde_json::json!({"value": value, "from": from.to_string()}))
-        })
-        .collect::<serde_json::Map<_, _>>()
-        .into()
+        rows.map(|(name, value, from)| (name.to_owned(), RunSetting { value, from: from.to_string() }))
+            .collect()
     });
     let trials = plan.trials.iter().map(|trial| {
         let (planned, case) = plan.case(trial);
-        serde_json::json!({
-            "id": trial.id,
-            "suite": planned.suite.name,
-            "case": case.id,
-            "condition": trial.condition,
-            "attempt": trial.attempt,
-        })
+        PlannedTrial {
+            id: trial.id.clone(),
+            suite: planned.suite.name.clone(),
+            case: case.id.clone(),
+            condition: trial.condition.clone(),
+            attempt: trial.attempt,
+        }
     });
     RunInfo {
         schema_version: 1,

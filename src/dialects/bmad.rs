@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::reading::{self, Hint, Ids, Kept, Triggers, slug};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
@@ -12,6 +14,7 @@ use crate::model::{
 use crate::tree::{Data, Node, Object, Source, wrong_type};
 
 mod raise;
+mod schema;
 
 pub struct Bmad;
 
@@ -30,6 +33,10 @@ impl Dialect for Bmad {
 
     fn recognise(&self, source: &Source) -> Fit {
         told_apart::fit(source, Format::Bmad)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {

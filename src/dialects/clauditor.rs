@@ -6,6 +6,7 @@ mod grading;
 mod keys;
 mod policy;
 mod raise;
+mod schema;
 #[cfg(test)]
 mod tests;
 mod triggers;
@@ -14,6 +15,8 @@ mod unused;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use serde_json::Value;
 
 use self::grading::{Thresholds, Variance};
 use self::unused::Unused;
@@ -73,6 +76,10 @@ impl Dialect for Clauditor {
             meta: unused.into_meta(),
             ..blank_suite(NAME, source, name)
         })
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {

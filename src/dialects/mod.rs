@@ -24,6 +24,7 @@ use serde_json::Value;
 
 pub use loading::{Loaded, Placed, load, merge_folders};
 pub use native::{case_value as case_to_native, encode as to_native};
+pub use reading::trigger_schema;
 
 use crate::model::{Diagnostics, Suite};
 use crate::tree::{Source, Syntax};
@@ -38,6 +39,9 @@ pub trait Dialect: Sync {
     /// Reads a document that is taken to be of this format. All problems are told, not only the
     /// first; a suite is given whenever there is anything to go on with.
     fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite>;
+
+    /// What a file of this format may hold, as JSON Schema.
+    fn schema(&self) -> Value;
 
     /// Writes a suite in this format. What the format cannot say is told, never dropped in silence.
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised;

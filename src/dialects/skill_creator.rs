@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use super::reading::{self, Hint, Ids, Kept, Triggers};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
@@ -10,6 +12,7 @@ use crate::tree::{Data, Node, Object, Source};
 
 mod assertions;
 mod raise;
+mod schema;
 
 pub struct SkillCreator;
 
@@ -25,6 +28,10 @@ impl Dialect for SkillCreator {
 
     fn recognise(&self, source: &Source) -> Fit {
         told_apart::fit(source, Format::SkillCreator)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {

@@ -13,6 +13,7 @@ use crate::tree::{Data, Node, Object, Source, closest, text_of};
 
 mod plugins;
 mod raise;
+mod schema;
 
 pub struct SkillTest;
 
@@ -35,6 +36,10 @@ impl Dialect for SkillTest {
 
     fn recognise(&self, source: &Source) -> Fit {
         told_apart::fit(source, Format::SkillTest)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {

@@ -10,6 +10,7 @@ use crate::model::{Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, S
 use crate::tree::{Data, Node, Object, Source, closest, text_of};
 
 mod raise;
+mod schema;
 
 pub struct Skillet;
 
@@ -35,6 +36,10 @@ impl Dialect for Skillet {
 
     fn folder_is_suite(&self) -> bool {
         true
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {

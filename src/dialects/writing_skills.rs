@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::reading::{self, Ids, Kept, is_skill};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
@@ -12,6 +14,7 @@ use crate::skill::tidy;
 use crate::tree::{Data, Node, Object, Source, wrong_type};
 
 mod raise;
+mod schema;
 
 pub struct WritingSkills;
 
@@ -27,6 +30,10 @@ impl Dialect for WritingSkills {
 
     fn recognise(&self, source: &Source) -> Fit {
         told_apart::fit(source, Format::WritingSkills)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {

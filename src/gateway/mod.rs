@@ -4,6 +4,7 @@
 //! `Answer` decides, as that API sends it; and who asked how much. Never: reached from elsewhere.
 
 mod play;
+mod schema;
 mod scope;
 mod script;
 mod server;
@@ -20,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+pub use schema::schema as script_schema;
 pub use scope::{Scope, ScopeKind, TrialScope};
 pub use script::Script;
 

@@ -35,7 +35,8 @@
 //! A step that fails does so each time, or `times` times in a trial and then gives way to `then`,
 //! a step of its own, or to the next step.
 //!
-//! `{{name}}` in any text of a step is replaced by the trial's variable of that name.
+//! `{{name}}` in any text of a step is replaced by the trial's variable of that name: `workspace`, the
+//! agent's folder, and `skill`, the name under which the skill under test is staged.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -50,9 +51,9 @@ use crate::llm::Stop;
 use crate::model::{Diagnostics, Usage, parse_duration};
 use crate::tree::{Data, Node, Object, Source, closest, int_of, text_of, wrong_type};
 
-const MOST_TIMES: i64 = 1_000_000;
-const MOST_TOKENS: i64 = 1_000_000_000;
-const STOPS: [&str; 7] = [
+pub(super) const MOST_TIMES: i64 = 1_000_000;
+pub(super) const MOST_TOKENS: i64 = 1_000_000_000;
+pub(super) const STOPS: [&str; 7] = [
     "end_turn",
     "tool_use",
     "max_tokens",

@@ -1,3 +1,4 @@
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Ratio;
@@ -9,7 +10,7 @@ pub struct Gate {
     pub threshold: Ratio,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateName {
     /// Every case passes. Its threshold is 1 by meaning.
@@ -61,13 +62,14 @@ impl GateName {
 }
 
 /// A gate after the run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
     pub name: GateName,
     /// The suite whose cases it is about.
     pub suite: String,
     /// `None` when nothing was measured: then the gate does not hold.
     pub value: Option<f64>,
+    /// The ends of the value's interval, where one is known.
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub threshold: f64,

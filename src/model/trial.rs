@@ -1,5 +1,6 @@
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Digest;
@@ -16,7 +17,7 @@ pub struct Trial {
     pub attempt: u32,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub struct Condition {
     pub agent: String,
     pub model: Option<String>,
@@ -24,7 +25,7 @@ pub struct Condition {
     pub mode: Mode,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arm {
     #[serde(rename = "with")]
@@ -63,6 +64,20 @@ pub enum Mode {
     Named(String),
 }
 
+/// A name, as it is written.
+impl JsonSchema for Mode {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Mode".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "How much the agent is pushed to use skills: baseline, smart, forced, or a name of the project file.",
+            "type": "string"
+        })
+    }
+}
+
 impl From<String> for Mode {
     fn from(text: String) -> Self {
         match text.as_str() {
@@ -93,7 +108,7 @@ impl Mode {
 
 /// Derived from what defines the trial, so that two plans of the same exam agree on it. Also the
 /// name of the trial's folder: it begins with the case's id, as far as file names allow.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct TrialId(String);
 

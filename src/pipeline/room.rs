@@ -51,7 +51,12 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
     let names = Names::new(own.zip(workspace.staged.iter().cloned()).collect());
     let means = &exam.suites[trial.suite];
     let scope = means.gateway.as_ref().map(|gateway| {
-        let vars = BTreeMap::from([("workspace".to_owned(), workspace.folder.display().to_string())]);
+        let own = planned.suite.skills.first().map(|skill| &skill.name);
+        let skill = workspace.staged.first().or(own).cloned().unwrap_or_default();
+        let vars = BTreeMap::from([
+            ("workspace".to_owned(), workspace.folder.display().to_string()),
+            ("skill".to_owned(), skill),
+        ]);
         gateway.register(trial.id.as_str(), ScopeKind::Agent, vars)
     });
     let checks = applicable(case, &trial.condition);

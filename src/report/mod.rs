@@ -3,6 +3,7 @@
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
 mod diagnostics;
+mod documents;
 mod json;
 mod progress;
 mod safe;
@@ -12,6 +13,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
+pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
 pub use progress::Progress;
 pub use safe::safe;
 

@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use super::{RuleKind, excerpt};
 use crate::model::{Evidence, Finding, LooksAt, Rule, Why};
-use crate::tree::text_of;
+use crate::tree::{shape, text_of};
 
 pub static KIND: RuleKind = RuleKind {
     key: "command",
     doc: "this shell command, run in the workspace after the agent is done, succeeds within 30 seconds",
-    schema: || json!({"type": "string"}),
+    schema: shape::filled,
     looks_at: LooksAt::WholeRun,
     decode: |node, diagnostics| {
         let command = text_of(node, KIND.key, diagnostics)?;

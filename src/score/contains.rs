@@ -4,7 +4,10 @@ use serde_json::{Value, json};
 
 use super::{RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, Object};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "contains",
@@ -109,17 +112,12 @@ impl Needle {
 }
 
 pub fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {"text": {"type": "string"}, "ignore_case": {"type": "boolean"}},
-                "required": ["text"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    let needle = Mapping::closed().must("text", "The text to look for.", shape::text()).may(
+        "ignore_case",
+        "Whether capital and small letters are the same.",
+        shape::default(shape::yes_or_no(), false),
+    );
+    shape::either([shape::text(), needle.into()])
 }
 
 /// The line around a position, shortened.

@@ -7,7 +7,11 @@ use super::{Pattern, RuleKind, excerpt};
 use crate::model::{
     Change, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
 };
-use crate::tree::{Node, Object, text_of};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+    text_of,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "file",
@@ -148,22 +152,13 @@ impl Rule for FileRule {
 }
 
 fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "exists": {"type": "boolean"},
-                    "contains": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
-                    "matches": {"type": "string", "format": "regex"}
-                },
-                "required": ["path"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    let path = || shape::such_as(shape::filled(), json!(["NOTES.md"]));
+    let file = Mapping::closed()
+        .must("path", "The file, relative to the agent's working folder.", path())
+        .may("exists", "Whether it must be there, or must not.", shape::default(shape::yes_or_no(), true))
+        .may("contains", "A text that stands in it, or several that all do.", shape::texts())
+        .may("matches", "A pattern that matches somewhere in it (Python's `re` syntax).", shape::text());
+    shape::either([path(), file.into()])
 }
 
 /// The text of one file, or the finding that it is missing or cannot be read.

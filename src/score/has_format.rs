@@ -6,7 +6,11 @@ use super::RuleKind;
 use super::at_least::{DEFAULT, decode_count, finding};
 use super::formats::{FORMATS, Format};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, Object, text_of};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+    text_of,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "has_format",
@@ -77,17 +81,12 @@ impl std::fmt::Debug for HasFormat {
 
 fn schema() -> Value {
     let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-    json!({
-        "oneOf": [
-            {"enum": names},
-            {
-                "type": "object",
-                "properties": {"format": {"enum": names}, "count": {"type": "integer"}},
-                "required": ["format"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    let counted = Mapping::closed().must("format", "The format's name.", shape::words(&names)).may(
+        "count",
+        "How many there must be at least.",
+        shape::default(json!({"type": "integer"}), DEFAULT),
+    );
+    shape::either([shape::words(&names), counted.into()])
 }
 
 #[cfg(test)]

@@ -6,7 +6,11 @@ use super::json_path::JsonPath;
 use super::regex::decode_pattern;
 use super::{Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why};
-use crate::tree::{Data, Node, Object, text_of, wrong_type};
+use crate::tree::{
+    Data, Node, Object,
+    shape::{self, Mapping},
+    text_of, wrong_type,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "json",
@@ -200,22 +204,17 @@ fn short(value: &Value) -> String {
 }
 
 fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"enum": [true, null]},
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {
-                    "path": {"type": "string"},
-                    "exists": {"type": "boolean"},
-                    "equals": {},
-                    "matches": {"type": "string", "format": "regex"}
-                },
-                "additionalProperties": false
-            }
-        ]
-    })
+    let path = || shape::such_as(shape::text(), json!(["$.items[0].price"]));
+    let value = Mapping::closed()
+        .may("path", "Where in the JSON; nothing means all of it.", path())
+        .may(
+            "exists",
+            "Whether there must be something at the path, or must not.",
+            shape::default(shape::yes_or_no(), true),
+        )
+        .may("equals", "The value that must stand there.", json!({}))
+        .may("matches", "A pattern for the text that stands there (Python's `re` syntax).", shape::text());
+    shape::either([json!({"enum": [true, null]}), path(), value.into()])
 }
 
 #[cfg(test)]

@@ -5,7 +5,11 @@ use serde_json::{Map, Value, json};
 use super::RuleKind;
 use super::tools::calls;
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why, parse_duration};
-use crate::tree::{Data, Node, Object, wrong_type};
+use crate::tree::{
+    Data, Node, Object,
+    shape::{self, Mapping},
+    wrong_type,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "limit",
@@ -51,6 +55,18 @@ impl Measure {
             Measure::FilesChanged => "files_changed",
             Measure::OutputChars => "output_chars",
             Measure::ToolCalls => "tool_calls",
+        }
+    }
+
+    fn doc(self) -> &'static str {
+        match self {
+            Measure::Turns => "The most calls of the model.",
+            Measure::Tokens => "The most tokens, read and written, from a cache or not.",
+            Measure::CostUsd => "The most it may cost, in US dollars.",
+            Measure::Seconds => "The longest it may take, in seconds or as a duration like 5m.",
+            Measure::FilesChanged => "The most files it may create, change or delete.",
+            Measure::OutputChars => "The most characters the answer may have.",
+            Measure::ToolCalls => "The most calls of tools.",
         }
     }
 
@@ -174,20 +190,15 @@ impl Rule for Limit {
 }
 
 fn schema() -> Value {
-    let properties = Measure::ALL.iter().map(|measure| {
-        let kind = match measure {
-            Measure::Seconds => json!({"type": ["number", "string"]}),
-            measure if measure.is_count() => json!({"type": "integer", "minimum": 0}),
+    let bounds = Measure::ALL.into_iter().fold(Mapping::closed(), |bounds, measure| {
+        let shape = match measure {
+            Measure::Seconds => shape::either([json!({"type": "number", "minimum": 0}), shape::duration()]),
+            measure if measure.is_count() => shape::at_least(0),
             _ => json!({"type": "number", "minimum": 0}),
         };
-        (measure.key().to_owned(), kind)
+        bounds.may(measure.key(), measure.doc(), shape)
     });
-    json!({
-        "type": "object",
-        "properties": properties.collect::<Map<_, _>>(),
-        "minProperties": 1,
-        "additionalProperties": false
-    })
+    bounds.with("minProperties", json!(1)).into()
 }
 
 #[cfg(test)]

@@ -6,18 +6,18 @@ use super::at_least::{decode_count, finding};
 use super::regex::decode_pattern_with;
 use super::{Flags, Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, Object};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "min_count",
     doc: "the pattern matches at least `count` times, `^` and `$` at every line",
     schema: || {
-        json!({
-            "type": "object",
-            "properties": {"pattern": {"type": "string", "format": "regex"}, "count": {"type": "integer"}},
-            "required": ["pattern", "count"],
-            "additionalProperties": false
-        })
+        let doc = "The pattern (Python's `re` syntax); ^ and $ match at line ends.";
+        let counted = Mapping::closed().must("pattern", doc, shape::text());
+        counted.must("count", "How often it must match at least.", json!({"type": "integer"})).into()
     },
     looks_at: LooksAt::Output,
     decode: |node, diagnostics| Some(Arc::new(MinCount::decode(node, diagnostics)?)),

@@ -1,15 +1,15 @@
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::{Flags, Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why};
-use crate::tree::{Node, text_of};
+use crate::tree::{Node, shape, text_of};
 
 pub static KIND: RuleKind = RuleKind {
     key: "regex",
     doc: "the text matches this pattern somewhere (Python's `re` syntax)",
-    schema: || json!({"type": "string", "format": "regex"}),
+    schema: shape::text,
     looks_at: LooksAt::Output,
     decode: |node, diagnostics| {
         Some(Arc::new(RegexRule { pattern: decode_pattern("regex", node, diagnostics)? }))

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::RuleKind;
-use super::tools::{Calls, Tool, call_in_words};
+use super::tools::{Calls, Tool, call_in_words, call_shape};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, Object};
+use crate::tree::{Node, Object, shape};
 
 pub static KIND: RuleKind = RuleKind {
     key: "tool_not_used",
@@ -49,20 +49,7 @@ impl Rule for ToolNotUsed {
 }
 
 fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "args": {"type": "object", "additionalProperties": {"type": "string"}}
-                },
-                "required": ["name"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    shape::either([shape::filled(), call_shape().into()])
 }
 
 #[cfg(test)]

@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::RuleKind;
 use super::tools::{Tool, calls, names_called};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, wrong_type};
+use crate::tree::{Node, shape, wrong_type};
 
 pub static KIND: RuleKind = RuleKind {
     key: "tool_order",
     doc: "the agent called these tools in this order; other calls may come before, between and after",
-    schema: || json!({"type": "array", "items": {"type": "string"}, "minItems": 1}),
+    schema: || shape::some(shape::filled()),
     looks_at: LooksAt::WholeRun,
     decode: |node, diagnostics| Some(Arc::new(ToolOrder(decode(node, diagnostics)?))),
 };

@@ -3,9 +3,9 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::RuleKind;
-use super::tools::{Calls, Tool, call_in_words, names_called};
+use super::tools::{Calls, Tool, call_in_words, call_shape, names_called};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
-use crate::tree::{Node, Object};
+use crate::tree::{Node, Object, shape};
 
 pub static KIND: RuleKind = RuleKind {
     key: "tool_used",
@@ -86,22 +86,14 @@ impl Rule for ToolUsed {
 }
 
 fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"type": "string"},
-            {
-                "type": "object",
-                "properties": {
-                    "name": {"type": "string"},
-                    "args": {"type": "object", "additionalProperties": {"type": "string"}},
-                    "min": {"type": "integer", "minimum": 0},
-                    "max": {"type": "integer", "minimum": 0}
-                },
-                "required": ["name"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    let counted = call_shape()
+        .may("min", "How many such calls there must be at least.", shape::default(count(), 1))
+        .may("max", "How many such calls there may be at most.", count());
+    shape::either([shape::filled(), counted.into()])
+}
+
+fn count() -> Value {
+    shape::whole(0, u32::MAX.into())
 }
 
 #[cfg(test)]

@@ -4,7 +4,11 @@ use serde_json::{Map, Value, json};
 
 use super::excerpt;
 use crate::model::{Diagnostics, Observation, Step, ToolCall};
-use crate::tree::{Node, Object, text_of, wrong_type};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+    text_of, wrong_type,
+};
 
 /// What a tool is for, and what agents call it. A name may serve two ends: a patch writes new
 /// files and edits old ones.
@@ -120,6 +124,21 @@ impl Calls {
             format!("{} with {}", self.tool.name(), args.join(", "))
         }
     }
+}
+
+/// What `Calls::decode` reads.
+pub fn call_shape() -> Mapping {
+    let roles: Vec<&str> = ROLES.iter().map(|(role, _)| *role).collect();
+    let doc = format!(
+        "The tool: what it is for ({}), or its name as the agent calls it; * and ? are wildcards.",
+        roles.join(", ")
+    );
+    let globs = json!({"type": "object", "additionalProperties": {"type": "string"}});
+    Mapping::closed().must("name", &doc, shape::filled()).may(
+        "args",
+        "Arguments of the call, each with a glob that its value must match.",
+        shape::such_as(globs, json!([{"file_path": "*.md"}])),
+    )
 }
 
 fn decode_args(node: &Node, diagnostics: &mut Diagnostics) -> Option<Vec<(String, String)>> {

@@ -6,7 +6,11 @@ use super::contains::around;
 use super::regex::decode_pattern;
 use super::{Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, Step, ToolCall, Why};
-use crate::tree::{Node, Object, text_of};
+use crate::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+    text_of,
+};
 
 pub static KIND: RuleKind = RuleKind {
     key: "transcript",
@@ -119,20 +123,13 @@ fn render_call(call: &ToolCall, out: &mut String) {
 }
 
 fn schema() -> Value {
-    json!({
-        "oneOf": [
-            {"type": "string", "format": "regex"},
-            {
-                "type": "object",
-                "properties": {
-                    "pattern": {"type": "string", "format": "regex"},
-                    "expect": {"enum": ["present", "absent"]}
-                },
-                "required": ["pattern"],
-                "additionalProperties": false
-            }
-        ]
-    })
+    let doc = "The pattern (Python's `re` syntax), over what was said, called and answered.";
+    let found = Mapping::closed().must("pattern", doc, shape::text()).may(
+        "expect",
+        "Whether it must be there, or must not.",
+        shape::default(shape::words(&["present", "absent"]), "present"),
+    );
+    shape::either([shape::text(), found.into()])
 }
 
 #[cfg(test)]

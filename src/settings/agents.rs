@@ -1,7 +1,11 @@
+use serde_json::{Value, json};
+
 use super::Layers;
+use super::knobs::Described;
 use super::layers::SettingsError;
 use crate::agents::{Agent, Credentials, DECODERS, Program, decoder};
 use crate::model::RelPath;
+use crate::tree::shape;
 
 /// The agents that project and user files describe. A project's wins over a user's of one name.
 pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
@@ -17,11 +21,60 @@ pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
     Ok(agents)
 }
 
+/// What an agent of one's own may say.
+pub static KEYS: &[Described] = &[
+    Described {
+        name: "command",
+        doc: "The program and its arguments, with placeholders like {prompt}; an inner list is left out \
+              when its placeholder is empty.",
+        shape: command_shape,
+    },
+    Described {
+        name: "resume",
+        doc: "The command of later turns; its first word is the program.",
+        shape: command_shape,
+    },
+    Described { name: "decoder", doc: "How its output is read.", shape: decoder_shape },
+    Described {
+        name: "skills_dir",
+        doc: "Where it looks for skills, inside the workspace.",
+        shape: skills_dir_shape,
+    },
+    Described { name: "env", doc: "Variables it is given.", shape: env_shape },
+    Described { name: "pass_env", doc: "Variables of yours that it may see.", shape: texts_shape },
+    Described {
+        name: "credentials",
+        doc: "Variables of yours that can log it in; the first that is set is passed.",
+        shape: texts_shape,
+    },
+];
+
+fn command_shape() -> Value {
+    shape::some(shape::either([shape::text(), texts_shape()]))
+}
+
+fn decoder_shape() -> Value {
+    let known: Vec<&str> = DECODERS.iter().map(|kind| kind.name).collect();
+    shape::default(shape::words(&known), "text")
+}
+
+fn skills_dir_shape() -> Value {
+    shape::default(shape::filled(), ".agents/skills")
+}
+
+fn env_shape() -> Value {
+    json!({"type": "object", "additionalProperties": shape::text()})
+}
+
+fn texts_shape() -> Value {
+    shape::list(shape::text())
+}
+
 fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
     let table = value.as_table().ok_or("it must be a table")?;
-    const KEYS: [&str; 7] = ["command", "resume", "decoder", "skills_dir", "env", "pass_env", "credentials"];
-    if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
-        return Err(format!("unknown key \"{unknown}\"; the keys are {}", KEYS.join(", ")));
+    if let Some(unknown) = table.keys().find(|key| !KEYS.iter().any(|known| known.name == *key)) {
+        let known: Vec<&str> = KEYS.iter().map(|key| key.name).collect();
+        return Err(format!("unknown key \"{unknown}\"; the keys are {}", known.join(", ")));
     }
     let command = groups(table.get("command").ok_or("\"command\" is missing")?)?;
     let (program, first) = command.split_first().ok_or("\"command\" is empty")?;

@@ -1,6 +1,9 @@
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, parse_duration};
+use crate::tree::shape;
 
 /// One thing that can be set: its name in a project file, the variables that set it, how its
 /// text is read, and what an eval file and its format say about it.
@@ -9,33 +12,52 @@ pub struct Knob<T: 'static> {
     pub name: &'static str,
     /// Our own variable first, then those of the tools whose files we read.
     pub env: &'static [&'static str],
+    /// One sentence for people.
+    pub doc: &'static str,
+    /// What a project file may say, as JSON Schema.
+    pub shape: fn() -> Value,
     pub parse: fn(&str) -> Result<T, String>,
     pub in_file: fn(&Suite) -> Option<T>,
     pub in_format: fn(&Suite) -> Option<T>,
     pub default: fn() -> T,
 }
 
-/// The names of all knobs, to tell an unknown key in a project file.
-pub const KNOBS: &[&str] = &[
-    AGENT.name,
-    MODEL.name,
-    REPEAT.name,
-    TIMEOUT.name,
-    ARM.name,
-    MODE.name,
-    TRIGGER_THRESHOLD.name,
-    SYNC_TASKS.name,
-    DETECT_QUESTIONS.name,
-    JUDGE_MODEL.name,
-    JUDGE_PROVIDER.name,
-    JUDGE_TRANSPORT.name,
-    JUDGE_VOTES.name,
-    JOBS.name,
+/// A key of a project file: what every knob has, whatever the type of its value.
+pub struct Described {
+    pub name: &'static str,
+    pub doc: &'static str,
+    pub shape: fn() -> Value,
+}
+
+impl<T> Knob<T> {
+    const fn described(&self) -> Described {
+        Described { name: self.name, doc: self.doc, shape: self.shape }
+    }
+}
+
+/// All knobs, to tell an unknown key in a project file.
+pub static KNOBS: &[Described] = &[
+    AGENT.described(),
+    MODEL.described(),
+    REPEAT.described(),
+    TIMEOUT.described(),
+    ARM.described(),
+    MODE.described(),
+    TRIGGER_THRESHOLD.described(),
+    SYNC_TASKS.described(),
+    DETECT_QUESTIONS.described(),
+    JUDGE_MODEL.described(),
+    JUDGE_PROVIDER.described(),
+    JUDGE_TRANSPORT.described(),
+    JUDGE_VOTES.described(),
+    JOBS.described(),
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
     name: "agent",
     env: &["PRACTICUM_AGENT", "CLAUDITOR_HARNESS"],
+    doc: "The agents to examine with, by name; auto is the first that is installed.",
+    shape: shape::texts,
     parse: |text| Ok(list(text).map(agent_name).collect()),
     in_file: |suite| non_empty(suite.run.agents.clone()),
     in_format: |suite| non_empty(suite.defaults.agents.clone()),
@@ -45,6 +67,8 @@ pub static AGENT: Knob<Vec<String>> = Knob {
 pub static MODEL: Knob<Option<String>> = Knob {
     name: "model",
     env: &["PRACTICUM_MODEL"],
+    doc: "The agent's model.",
+    shape: shape::text,
     parse: |text| Ok(Some(text.to_owned())),
     in_file: |suite| suite.run.model.clone().map(Some),
     in_format: |suite| suite.defaults.model.clone().map(Some),
@@ -54,6 +78,8 @@ pub static MODEL: Knob<Option<String>> = Knob {
 pub static REPEAT: Knob<u32> = Knob {
     name: "repeat",
     env: &["PRACTICUM_REPEAT"],
+    doc: "How often each case is run.",
+    shape: || shape::whole(1, 1000),
     parse: |text| whole(text, 1, 1000),
     in_file: |suite| suite.run.repeat,
     in_format: |suite| suite.defaults.repeat,
@@ -63,6 +89,8 @@ pub static REPEAT: Knob<u32> = Knob {
 pub static TIMEOUT: Knob<Duration> = Knob {
     name: "timeout",
     env: &["PRACTICUM_TIMEOUT"],
+    doc: "The time limit of a trial.",
+    shape: shape::duration,
     parse: |text| {
         parse_duration(text)
             .ok_or_else(|| "a duration is a number of seconds, or like 500ms, 20s, 5m, 1h".to_owned())
@@ -75,6 +103,8 @@ pub static TIMEOUT: Knob<Duration> = Knob {
 pub static ARM: Knob<Vec<Arm>> = Knob {
     name: "arm",
     env: &["PRACTICUM_ARM"],
+    doc: "With the skill, without it, or both.",
+    shape: shape::texts,
     parse: |text| {
         list(text).map(|arm| Arm::parse(arm).ok_or_else(|| format!("there is no arm \"{arm}\""))).collect()
     },
@@ -86,6 +116,8 @@ pub static ARM: Knob<Vec<Arm>> = Knob {
 pub static MODE: Knob<Mode> = Knob {
     name: "mode",
     env: &["PRACTICUM_MODE"],
+    doc: "How much the agent is pushed to use skills: baseline, smart, forced, or one of [modes].",
+    shape: shape::text,
     parse: |text| Ok(Mode::from(text.to_owned())),
     in_file: |suite| suite.run.mode.clone(),
     in_format: |suite| suite.defaults.mode.clone(),
@@ -95,6 +127,8 @@ pub static MODE: Knob<Mode> = Knob {
 pub static TRIGGER_THRESHOLD: Knob<Ratio> = Knob {
     name: "trigger-threshold",
     env: &["PRACTICUM_TRIGGER_THRESHOLD"],
+    doc: "The share of runs from which on a skill counts as fired.",
+    shape: shape::share,
     parse: ratio,
     in_file: |suite| suite.run.trigger_threshold,
     in_format: |suite| suite.defaults.trigger_threshold,
@@ -104,6 +138,8 @@ pub static TRIGGER_THRESHOLD: Knob<Ratio> = Knob {
 pub static SYNC_TASKS: Knob<bool> = Knob {
     name: "sync-tasks",
     env: &["PRACTICUM_SYNC_TASKS"],
+    doc: "Whether the agent's background tasks are made to run in the foreground.",
+    shape: shape::yes_or_no,
     parse: yes_or_no,
     in_file: |suite| suite.run.sync_tasks,
     in_format: |suite| suite.defaults.sync_tasks,
@@ -113,6 +149,8 @@ pub static SYNC_TASKS: Knob<bool> = Knob {
 pub static DETECT_QUESTIONS: Knob<bool> = Knob {
     name: "detect-questions",
     env: &["PRACTICUM_DETECT_QUESTIONS"],
+    doc: "Whether a run that ends by asking a question counts as one that asked, not as finished.",
+    shape: shape::yes_or_no,
     parse: yes_or_no,
     in_file: |suite| suite.run.detect_questions,
     in_format: |suite| suite.defaults.detect_questions,
@@ -122,6 +160,8 @@ pub static DETECT_QUESTIONS: Knob<bool> = Knob {
 pub static JUDGE_MODEL: Knob<Option<String>> = Knob {
     name: "judge.model",
     env: &["PRACTICUM_JUDGE_MODEL"],
+    doc: "The judge's model.",
+    shape: shape::text,
     parse: |text| Ok(Some(text.to_owned())),
     in_file: |suite| suite.judge.model.clone().map(Some),
     in_format: |_| None,
@@ -131,6 +171,8 @@ pub static JUDGE_MODEL: Knob<Option<String>> = Knob {
 pub static JUDGE_PROVIDER: Knob<Provider> = Knob {
     name: "judge.provider",
     env: &["PRACTICUM_GRADING_PROVIDER", "CLAUDITOR_GRADING_PROVIDER"],
+    doc: "Whose model judges; auto tells it by the model's name.",
+    shape: || shape::words(&Provider::NAMES),
     parse: |text| one_of(text, &Provider::NAMES, Provider::parse),
     in_file: |suite| suite.judge.provider,
     in_format: |_| None,
@@ -140,6 +182,8 @@ pub static JUDGE_PROVIDER: Knob<Provider> = Knob {
 pub static JUDGE_TRANSPORT: Knob<Transport> = Knob {
     name: "judge.transport",
     env: &["PRACTICUM_TRANSPORT", "CLAUDITOR_TRANSPORT"],
+    doc: "How the judge is reached: over the provider's API, or through an agent CLI.",
+    shape: || shape::words(&Transport::NAMES),
     parse: |text| one_of(text, &Transport::NAMES, Transport::parse),
     in_file: |suite| suite.judge.transport,
     in_format: |_| None,
@@ -149,6 +193,8 @@ pub static JUDGE_TRANSPORT: Knob<Transport> = Knob {
 pub static JUDGE_VOTES: Knob<u32> = Knob {
     name: "judge.votes",
     env: &["PRACTICUM_JUDGE_VOTES"],
+    doc: "How often each statement is judged. Odd, so that there is a majority.",
+    shape: || json!({"type": "integer", "minimum": 1, "maximum": 99, "not": {"multipleOf": 2}}),
     parse: |text| {
         whole(text, 1, 99).and_then(|votes| {
             if votes % 2 == 1 {
@@ -166,6 +212,8 @@ pub static JUDGE_VOTES: Knob<u32> = Knob {
 pub static JOBS: Knob<usize> = Knob {
     name: "jobs",
     env: &["PRACTICUM_JOBS"],
+    doc: "How many trials run at once.",
+    shape: || shape::whole(1, 256),
     parse: |text| whole(text, 1, 256).map(|jobs| jobs as usize),
     in_file: |_| None,
     in_format: |_| None,

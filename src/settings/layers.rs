@@ -149,11 +149,12 @@ impl FileLayer {
             let name = format!("{prefix}{key}").replace('_', "-");
             match value {
                 toml::Value::Table(inner) => self.add(&format!("{name}."), inner)?,
-                value if KNOBS.contains(&name.as_str()) => {
+                value if KNOBS.iter().any(|knob| knob.name == name) => {
                     self.values.insert(name, value_text(&value));
                 }
                 _ => {
-                    let hint = closest(&name, KNOBS).map(|known| format!("; did you mean \"{known}\"?"));
+                    let known: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
+                    let hint = closest(&name, &known).map(|known| format!("; did you mean \"{known}\"?"));
                     return Err(format!("unknown setting \"{name}\"{}", hint.unwrap_or_default()));
                 }
             }

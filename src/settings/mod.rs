@@ -6,6 +6,7 @@
 mod agents;
 mod knobs;
 mod layers;
+mod schema;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use std::time::Duration;
 pub use agents::own_agents;
 pub use knobs::{JOBS, KNOBS, Knob};
 pub use layers::{Layers, Projects, SettingsError, project_root};
+pub use schema::schema as project_schema;
 
 use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport};
 

@@ -4,6 +4,7 @@
 //! Never: keeps a secret; lets anyone hear of a trial before it is on disk.
 
 mod cache;
+mod documents;
 mod live;
 mod log;
 mod records;
@@ -11,8 +12,9 @@ mod run_dir;
 mod secrets;
 
 pub use cache::Cache;
+pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
 pub use live::Live;
 pub use log::EventLog;
 pub use records::records;
-pub use run_dir::{RunDir, RunInfo, StoreError};
+pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;

@@ -1,9 +1,8 @@
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde::Serialize;
 
-use super::{EventLog, Scrubber};
+use super::{EventLog, RunInfo, Scrubber, TrialChecks};
 use crate::model::{Summary, TrialId, TrialRecord};
 
 /// The folder of one run: the truth about it.
@@ -11,28 +10,6 @@ use crate::model::{Summary, TrialId, TrialRecord};
 pub struct RunDir {
     path: PathBuf,
     id: String,
-}
-
-/// What was asked: `run.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct RunInfo {
-    pub schema_version: u32,
-    pub run: String,
-    pub started: String,
-    pub practicum: String,
-    /// Every suite in the native format.
-    pub suites: Vec<Value>,
-    /// For each suite, every setting with where it came from.
-    pub settings: Vec<Value>,
-    pub trials: Vec<Value>,
-    /// Whether the model's answers were scripted.
-    pub scripted: bool,
-    /// The command that began it, to resume it with.
-    #[serde(default)]
-    pub command: Vec<String>,
-    /// Where that command was given.
-    #[serde(default)]
-    pub folder: PathBuf,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -154,13 +131,7 @@ impl RunDir {
         let path = folder.join("output.txt");
         std::fs::write(&path, output).map_err(StoreError::at(&path))?;
         let path = folder.join("checks.json");
-        #[derive(Serialize)]
-        struct Checks<'r> {
-            schema_version: u32,
-            #[serde(flatten)]
-            record: &'r TrialRecord,
-        }
-        let bytes = serde_json::to_vec_pretty(&Checks { schema_version: 1, record }).unwrap_or_default();
+        let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
         std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
         scrubber.folder(folder).map_err(StoreError::at(folder))
     }

@@ -7,11 +7,14 @@ mod emit;
 mod json;
 mod object;
 mod read;
+pub mod shape;
 mod yaml;
 
 use serde_json::Value;
 
 pub use emit::to_yaml;
+#[cfg(test)]
+pub use object::asked;
 pub use object::{Object, closest, int_of, text_of, wrong_type};
 pub use read::{Source, Syntax, read_bounded};
 

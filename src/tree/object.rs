@@ -147,6 +147,8 @@ impl<'n> Object<'n> {
 
     /// Entries nobody asked for.
     pub fn rest(&self) -> impl Iterator<Item = &'n Entry> + '_ {
+        #[cfg(test)]
+        asked::record(&self.asked);
         self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
     }
 
@@ -218,4 +220,24 @@ pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
         .filter(|(likeness, _)| *likeness > 0.8)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
+}
+
+/// Which keys readers ask for, so that a test can hold them against what is published.
+#[cfg(test)]
+pub mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static ASKED: RefCell<BTreeSet<BTreeSet<&'static str>>> = RefCell::default();
+    }
+
+    pub fn record(keys: &[&'static str]) {
+        ASKED.with_borrow_mut(|asked| asked.insert(keys.iter().copied().collect()));
+    }
+
+    /// The keys of each mapping read on this thread since last asked.
+    pub fn take() -> BTreeSet<BTreeSet<&'static str>> {
+        ASKED.take()
+    }
 }

@@ -8,15 +8,15 @@ use crate::score::{Format, Pattern};
 use crate::tree::{Data, Node, Object, closest};
 
 /// An assertion type: the keys it must have, those it may have, and the native check it is.
-struct Kind {
-    name: &'static str,
-    required: &'static [&'static str],
-    optional: &'static [&'static str],
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) required: &'static [&'static str],
+    pub(super) optional: &'static [&'static str],
     /// The native value, from the keys.
     native: fn(&Given<'_>) -> Value,
 }
 
-static KINDS: &[Kind] = &[
+pub(super) static KINDS: &[Kind] = &[
     Kind {
         name: "contains",
         required: &["needle"],

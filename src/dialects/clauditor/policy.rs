@@ -5,6 +5,9 @@ use super::keys::{filled_text, flag, word};
 use crate::model::{Diagnostics, JudgePolicy, Provider, RunPolicy, Transport, parse_duration};
 use crate::tree::{Data, Object, wrong_type};
 
+/// What "harness" may say.
+pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
+
 /// The agents by the names that the format has for them.
 pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
 
@@ -14,7 +17,7 @@ pub fn policies(
     variance: Option<&Variance>,
     diagnostics: &mut Diagnostics,
 ) -> (RunPolicy, JudgePolicy) {
-    let harness = word(spec, "harness", &["claude-code", "codex", "auto"], diagnostics);
+    let harness = word(spec, "harness", &HARNESS_WORDS, diagnostics);
     let agent = HARNESSES.iter().find(|(name, _)| Some(*name) == harness).map(|(_, agent)| *agent);
     let run = RunPolicy {
         agents: agent.map(str::to_owned).into_iter().collect(),

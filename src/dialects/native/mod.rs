@@ -6,10 +6,13 @@ mod encode;
 mod policy;
 #[cfg(test)]
 pub mod round_trip;
+mod schema;
 
 pub use encode::{case_value, encode, relative};
 
 use std::path::Path;
+
+use serde_json::Value;
 
 use super::{Dialect, Fit, Place, Raised, RaisedFile, writing};
 use crate::model::{Diagnostics, Suite};
@@ -28,6 +31,10 @@ impl Dialect for Native {
 
     fn lower(&self, source: &Source, _place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         decode::suite(source, diagnostics)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
     }
 
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {

@@ -12,7 +12,10 @@ pub use fixtures::{Below, Files, fixtures};
 pub use ids::{Ids, slug};
 pub use kept::Kept;
 pub use skills::{Hint, at as skill_at, beside as skill_beside, is_skill};
-pub use triggers::{RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers};
+pub use triggers::{
+    RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers,
+    schema as trigger_schema,
+};
 
 use crate::model::{
     Activation, By, Case, Check, CheckKind, Diagnostics, Expect, Gate, GateName, JudgePolicy, Judged,

@@ -1,5 +1,8 @@
+use serde_json::{Value, json};
+
 use super::{Ids, Kept, activation, blank_case, slug};
 use crate::model::{Case, Diagnostics, Expect, PassRule, Room};
+use crate::tree::shape::{self, Mapping};
 use crate::tree::{Node, Object};
 
 /// How often a query runs when nobody says.
@@ -17,6 +20,25 @@ pub struct Triggers<'t> {
 /// Whether a list is meant as a trigger set.
 pub fn are(items: &[Node]) -> bool {
     items.iter().any(|item| item.has("query") || item.has("should_trigger"))
+}
+
+/// What a trigger set may hold, as JSON Schema.
+pub fn schema() -> Value {
+    let item = Mapping::open()
+        .must("query", "What the user says, in a session of its own.", shape::filled())
+        .must("should_trigger", "Whether the skill should fire.", shape::yes_or_no())
+        .may(
+            "id",
+            "A name that stays; by default made from the query.",
+            shape::either([shape::filled(), json!({"type": "integer"})]),
+        );
+    shape::document(
+        "Trigger set (triggers.json)",
+        "Queries for which a skill's description should or should not fire, as BMad and skill-creator \
+         write them.",
+        shape::some(item),
+        [],
+    )
 }
 
 impl Triggers<'_> {

@@ -4,6 +4,8 @@ mod corpus;
 mod fixtures;
 mod mutate;
 mod properties;
+mod schema_rows;
+mod schemas;
 pub mod suites;
 
 use std::path::{Path, PathBuf};

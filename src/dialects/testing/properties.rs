@@ -31,7 +31,7 @@ fn read_back(dialect: &dyn Dialect, raised: &Raised, place: &Place) -> Vec<Suite
 }
 
 /// A document that is right, the project it stands in, and its place there.
-const EXAMPLES: [(&str, &str); 15] = [
+pub const EXAMPLES: [(&str, &str); 15] = [
     ("bmad", "evals/invoice-writer/evals.json"),
     ("bmad", "evals/invoice-writer/triggers.json"),
     ("bmad", "evals/invoice-writer/cases.json"),
@@ -49,16 +49,16 @@ const EXAMPLES: [(&str, &str); 15] = [
     ("native", "everything.json"),
 ];
 
-fn examples_of(name: &str) -> Vec<&'static str> {
+pub fn examples_of(name: &str) -> Vec<&'static str> {
     EXAMPLES.iter().filter(|(dialect, _)| *dialect == name).map(|(_, path)| *path).collect()
 }
 
-fn document(name: &str, path: &str) -> Value {
+pub fn document(name: &str, path: &str) -> Value {
     let text = std::fs::read_to_string(fixtures::folder().join(name).join(path)).expect("a fixture");
     serde_json::from_str(&text).expect("JSON")
 }
 
-fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
+pub fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
     let project = fixtures::folder().join(name);
     let source = parse(project.join(path), &document.to_string());
     let place = Place { root: source.folder().to_owned(), project, plugins: None };

@@ -1,0 +1,84 @@
+//! What the commands print for machines.
+
+use std::path::PathBuf;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::model::Severity;
+
+/// What was found in eval files: `check --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What was found in eval files (check --json)")]
+pub struct Checked {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub files: Vec<CheckedFile>,
+    /// Whether no file has an error.
+    pub ok: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct CheckedFile {
+    pub path: PathBuf,
+    /// The format it was read as; `None` where it is none of them.
+    pub dialect: Option<String>,
+    /// The suite's name; `None` where the file could not be understood.
+    pub suite: Option<String>,
+    /// How many cases it has.
+    pub cases: usize,
+    pub ok: bool,
+    pub problems: Vec<Problem>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Problem {
+    pub severity: Severity,
+    /// A stable kebab-case name for this kind of problem.
+    pub code: String,
+    pub message: String,
+    /// From 1.
+    pub line: Option<usize>,
+    /// From 1, in characters.
+    pub column: Option<usize>,
+    /// What to do about it.
+    pub help: Option<String>,
+}
+
+/// What would run: `list --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What would run (list --json)")]
+pub struct Listed {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub suites: Vec<ListedSuite>,
+    /// How many trials there are in all.
+    pub trials: usize,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedSuite {
+    pub name: String,
+    pub dialect: String,
+    pub path: PathBuf,
+    /// The skills under test, by name.
+    pub skills: Vec<String>,
+    pub cases: Vec<ListedCase>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedCase {
+    pub id: String,
+    pub group: Option<String>,
+    /// How many checks it has.
+    pub checks: usize,
+    pub trials: Vec<ListedTrials>,
+}
+
+/// How many trials of a case there are with one agent in one arm.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ListedTrials {
+    pub agent: String,
+    pub arm: String,
+    pub count: usize,
+}

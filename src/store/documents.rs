@@ -1,0 +1,73 @@
+//! What the files of a run directory hold.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::model::{Condition, Origin, TrialId, TrialRecord};
+
+/// What was asked: `run.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "What a run was asked (run.json)")]
+pub struct RunInfo {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The run's id, which is also its folder's name.
+    pub run: String,
+    /// When it started.
+    pub started: String,
+    /// The version of the program.
+    pub practicum: String,
+    pub suites: Vec<RunSuite>,
+    /// For each suite, every setting with where it came from.
+    pub settings: Vec<BTreeMap<String, RunSetting>>,
+    /// In the order they start.
+    pub trials: Vec<PlannedTrial>,
+    /// Whether the model's answers were scripted.
+    pub scripted: bool,
+    /// The command that began it, to resume it with.
+    #[serde(default)]
+    pub command: Vec<String>,
+    /// Where that command was given.
+    #[serde(default)]
+    pub folder: std::path::PathBuf,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSuite {
+    pub origin: Origin,
+    /// The suite in the native format, seen from its origin's folder.
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    pub suite: Value,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSetting {
+    /// As a person would write it.
+    pub value: String,
+    /// Who said so.
+    pub from: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PlannedTrial {
+    /// Also the name of the trial's folder.
+    pub id: TrialId,
+    pub suite: String,
+    pub case: String,
+    pub condition: Condition,
+    /// From 1.
+    pub attempt: u32,
+}
+
+/// What was found in a trial: `checks.json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What a trial was found to be (trials/*/checks.json)")]
+pub struct TrialChecks<'r> {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    #[serde(flatten)]
+    pub record: &'r TrialRecord,
+}

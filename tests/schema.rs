@@ -1,0 +1,183 @@
+//! The published schemas, held against what the program really reads and writes.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use common::{Project, Ran};
+use practicum::schema;
+use serde_json::{Value, json};
+
+const OUTPUTS: [&str; 6] = ["summary", "run", "checks", "events", "check", "list"];
+
+#[test]
+fn every_schema_is_itself_valid() {
+    for name in schema::names() {
+        let schema = schema::schema(name).expect("a schema");
+        if let Err(error) = jsonschema::draft202012::meta::validate(schema) {
+            panic!("{name}: {error} at {}", error.instance_path());
+        }
+        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
+        assert!(schema["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
+        assert!(schema["description"].as_str().is_some_and(|text| !text.is_empty()), "{name}");
+    }
+}
+
+/// What a reader of JSON is promised does not change by accident.
+#[test]
+fn every_output_says_its_version() {
+    for name in OUTPUTS {
+        let schema = schema::schema(name).expect("a schema");
+        // Only the first line of the log says it, for all the others.
+        let object = if name == "events" { &schema["oneOf"][0] } else { schema };
+        assert_eq!(object["properties"]["schema_version"]["const"], 1, "{name}");
+        let required = object["required"].as_array().expect("a list");
+        assert!(required.contains(&json!("schema_version")), "{name}");
+    }
+}
+
+#[test]
+fn the_command_lists_and_prints_them() {
+    let project = Project::new(&[]);
+    let listed = project.run(&["schema"]).exits(0).stdout;
+    let names: Vec<&str> = listed.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert_eq!(names, schema::names());
+    for name in names {
+        let ran = project.run(&["schema", name]).exits(0);
+        assert_eq!(Some(&ran.json()), schema::schema(name));
+        assert_eq!(ran.stderr, "");
+    }
+    let ran = project.run(&["schema", "nativ"]).exits(2);
+    assert!(ran.stderr.contains("'native'"), "{}", ran.stderr);
+    assert_eq!(ran.stdout, "");
+}
+
+/// A schema that takes only the keys it lists. The published ones take more, because later versions
+/// of the program may say more; what it says today must all be listed.
+fn closed(schema: &Value) -> Value {
+    match schema {
+        Value::Object(map) => {
+            let mut map: serde_json::Map<String, Value> =
+                map.iter().map(|(key, inner)| (key.clone(), closed(inner))).collect();
+            if map.contains_key("properties") && !map.contains_key("additionalProperties") {
+                map.insert("additionalProperties".to_owned(), json!(false));
+            }
+            Value::Object(map)
+        }
+        Value::Array(items) => items.iter().map(closed).collect(),
+        other => other.clone(),
+    }
+}
+
+struct Validators(BTreeMap<&'static str, jsonschema::Validator>);
+
+impl Validators {
+    fn new() -> Self {
+        let build = |name| {
+            let schema = closed(schema::schema(name).expect("a schema"));
+            (name, jsonschema::draft202012::new(&schema).expect("a validator"))
+        };
+        Self(OUTPUTS.into_iter().map(build).collect())
+    }
+
+    #[track_caller]
+    fn holds(&self, name: &str, document: &Value) {
+        let errors: Vec<String> = self.0[name]
+            .iter_errors(document)
+            .map(|error| format!("{error} at {}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:#?}\n{document:#}");
+    }
+
+    /// Everything that a run wrote.
+    fn hold(&self, ran: &Ran, folder: &Path) {
+        self.holds("summary", &ran.json());
+        assert_eq!(read(&folder.join("summary.json")), ran.json());
+        self.holds("run", &read(&folder.join("run.json")));
+        let log = std::fs::read_to_string(folder.join("events.jsonl")).expect("a log");
+        for line in log.lines() {
+            self.holds("events", &serde_json::from_str(line).expect("JSON"));
+        }
+        assert!(log.lines().next().is_some_and(|first| first.contains("\"schema_version\":1")), "{log}");
+        let trials: Vec<PathBuf> = std::fs::read_dir(folder.join("trials"))
+            .expect("trials")
+            .flatten()
+            .map(|entry| entry.path().join("checks.json"))
+            .filter(|path| path.exists())
+            .collect();
+        assert!(!trials.is_empty());
+        for path in trials {
+            self.holds("checks", &read(&path));
+        }
+    }
+}
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    serde_json::from_str(&text).expect("JSON")
+}
+
+const EVALS: &str = r#"
+practicum: 1
+run: { agents: [builtin], script: script.yaml, repeat: 2, timeout: 1m }
+gates: { pass_rate: 0.1, mean_score: 0.1, f1: 0.5 }
+cases:
+  - id: passes
+    prompt: Say hello.
+    checks:
+      - contains: hello
+      - judge: { statement: It greets., scale: 1-5 }
+  - id: fails
+    prompt: Say goodbye.
+    checks: [{ contains: goodbye }, { judge: It takes its leave. }]
+  - id: breaks
+    prompt: Say nothing.
+    checks: [{ contains: nothing }]
+  - id: skipped
+    prompt: Say hello.
+    setup: exit 3
+    checks: [{ contains: hello }]
+"#;
+
+const SCRIPT: &str = r#"
+practicum_script: 1
+scenarios:
+  - { when: hello, steps: [hello] }
+  - { when: goodbye, steps: [hello] }
+  - { when: nothing, steps: [{ error: 401 }] }
+  - to: judge
+    when: It greets.
+    steps:
+      - tools:
+          - name: report_marks
+            input: { results: [{ id: judge-it-greets, score: 4, evidence: [hello, moon], reasoning: It does., weak: Anyone would. }] }
+  - to: judge
+    steps: [I cannot say.]
+"#;
+
+/// Trials that pass, fail, break and are skipped; marks with and without scores, flags and quotes.
+#[test]
+fn what_a_run_writes_is_as_published() {
+    let validators = Validators::new();
+    for args in [&["--trust"] as &[&str], &["--no-judge", "--trust", "--case", "passes"]] {
+        let project = Project::new(&[("a.practicum.yaml", EVALS), ("script.yaml", SCRIPT)]);
+        let ran = project.run(&[&["run", "a.practicum.yaml", "--json"], args].concat()).exits(3);
+        validators.hold(&ran, &project.only_run());
+    }
+}
+
+#[test]
+fn what_check_and_list_print_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[
+        ("a.practicum.yaml", EVALS),
+        ("script.yaml", SCRIPT),
+        ("broken/evals.json", r#"{"evals": [{"id": 1, "prompt": 3}], "evil": true}"#),
+        ("unknown/evals.json", r#"{"a": 1}"#),
+        ("torn/evals.json", "{"),
+    ]);
+    validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
+    validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
+    validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
