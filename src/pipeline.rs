@@ -122,20 +122,17 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut next = 0;
     loop {
-        let may_start = |failed: bool| !exam.stop.is_stopping() && !(failed && exam.fail_fast);
-        while running.len() < exam.jobs && next < exam.plan.trials.len() && may_start(failed) {
+        let ending = exam.stop.is_stopping() || (failed && exam.fail_fast);
+        while !ending && running.len() < exam.jobs && next < exam.plan.trials.len() {
             let trial = &exam.plan.trials[next];
-            match taken_over(&exam, next) {
-                Some(Ok((record, new))) => {
-                    tally.add(&record);
-                    if new {
-                        tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
-                    }
-                    next += 1;
-                    continue;
+            // What cannot be taken over is run.
+            if let Some(Ok((record, new))) = taken_over(&exam, next) {
+                tally.add(&record);
+                if new {
+                    tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
-                // What cannot be taken over is run.
-                Some(Err(_)) | None => {}
+                next += 1;
+                continue;
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
             let (exam, index) = (Arc::clone(&exam), next);

@@ -120,7 +120,10 @@ fn visit(folder: &Path, each: &mut dyn FnMut(&Path)) {
     for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            visit(&path, each);
+            // Whole folders that only tests use.
+            if entry.file_name() != "testing" {
+                visit(&path, each);
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && !["tests.rs", "samples.rs"].contains(&entry.file_name().to_string_lossy().as_ref())
         {

@@ -178,7 +178,7 @@ fn case() -> Value {
             shape::default(shape::yes_or_no(), false),
         );
     let files = shape::list(shape::either([shape::text(), file.into()]));
-    let named_checks = json!({"required": ["checks"], "properties": {"checks": {"minItems": 1}}});
+    let named_checks = json!({"required": ["checks"]});
     let case = Mapping::closed()
         .must(
             "id",

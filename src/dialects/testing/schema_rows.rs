@@ -94,7 +94,6 @@ pub const BAD: &[(&str, &str)] = &[
     ),
     ("native", r#"{"practicum": 1, "cases": [{"prompt": "p", "checks": [{"judge": "j"}]}]}"#),
     ("native", r#"{"practicum": 1, "cases": [{"id": "a", "prompt": "p"}]}"#),
-    ("native", r#"{"practicum": 1, "cases": [{"id": "a", "prompt": "p", "checks": []}]}"#),
     ("native", r#"{"practicum": 1, "cases": [{"id": "a", "prompt": " ", "checks": [{"judge": "j"}]}]}"#),
     (
         "native",
