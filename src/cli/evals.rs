@@ -69,9 +69,6 @@ pub struct Choices {
     /// Make the agent's background tasks run in the foreground
     #[arg(long)]
     sync_tasks: bool,
-    /// How the judge is reached: api, cli or auto
-    #[arg(long)]
-    transport: Option<String>,
     /// The judge's model
     #[arg(long, value_name = "MODEL")]
     judge_model: Option<String>,
@@ -93,7 +90,6 @@ impl Choices {
             ("mode", self.mode.clone()),
             ("trigger-threshold", self.trigger_threshold.clone()),
             ("sync-tasks", self.sync_tasks.then(|| "true".to_owned())),
-            ("judge.transport", self.transport.clone()),
             ("judge.model", self.judge_model.clone()),
             ("judge.provider", self.grading_provider.clone()),
         ];

@@ -1,0 +1,157 @@
+//! The flags of `run` that choose what runs and what counts.
+
+mod common;
+
+use common::{Project, Ran};
+use serde_json::Value;
+
+/// Says what it was told and what it can see; fails or never ends on demand.
+const AGENT: &str = "\
+case \"$1\" in
+  *hang*) sleep 60 ;;
+  *crash*) exit 3 ;;
+esac
+echo \"told: $1\"
+echo \"SEEN=$SEEN\"
+";
+
+fn project(cases: &str) -> Project {
+    let project = Project::new(&[("agent.sh", AGENT)]);
+    project.write(
+        "evals/e.practicum.yaml",
+        &format!("practicum: 1\nworkspace: empty\nrun: {{agents: [shell]}}\ncases:\n{cases}"),
+    );
+    let path = project.path().join("agent.sh");
+    let toml = format!(
+        "[modes]\ngentle = \"Perhaps a skill would help.\"\n[agents.shell]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
+        path.display()
+    );
+    project.write("practicum.toml", &toml);
+    project
+}
+
+fn cases(count: usize) -> String {
+    (0..count)
+        .map(|n| format!("  - {{id: case-{n}, prompt: 'p{n}', checks: [{{contains: 'p{n}'}}]}}\n"))
+        .collect()
+}
+
+fn ids(summary: &Value) -> Vec<String> {
+    let cases = summary["cases"].as_array().expect("cases");
+    cases.iter().map(|case| case["id"].as_str().expect("an id").to_owned()).collect()
+}
+
+#[test]
+fn shards_are_the_whole_without_overlap() {
+    let project = project(&cases(12));
+    let mut all = Vec::new();
+    for part in ["1/3", "2/3", "3/3"] {
+        all.extend(ids(&project.run(&["run", "evals", "--shard", part, "--json"]).exits(0).json()));
+    }
+    all.sort();
+    all.dedup();
+    assert_eq!(all.len(), 12);
+    project.run(&["run", "evals", "--shard", "4/3"]).exits(2);
+}
+
+#[test]
+fn case_globs_choose_and_nothing_chosen_is_an_error() {
+    let project = project(&cases(12));
+    let summary = project.run(&["run", "evals", "--case", "case-1*", "--json"]).exits(0).json();
+    assert_eq!(ids(&summary), ["case-1", "case-10", "case-11"]);
+    let ran = project.run(&["run", "evals", "--case", "nothing"]).exits(2);
+    assert!(ran.stderr.contains("nothing to run"), "{}", ran.stderr);
+}
+
+#[test]
+fn fail_fast_starts_no_more() {
+    let project =
+        project(&format!("  - {{id: bad, prompt: x, checks: [{{contains: never}}]}}\n{}", cases(20)));
+    let summary = project.run(&["run", "evals", "--fail-fast", "-j", "1", "--json"]).exits(1).json();
+    assert_eq!(summary["totals"]["trials"], 1);
+}
+
+#[test]
+fn unscored_trials_are_forgiven_only_as_far_as_allowed() {
+    let project =
+        project(&format!("  - {{id: broken, prompt: crash, checks: [{{contains: x}}]}}\n{}", cases(3)));
+    project.run(&["run", "evals"]).exits(3);
+    project.run(&["run", "evals", "--allow-unscored", "0.2"]).exits(3);
+    let summary = project.run(&["run", "evals", "--allow-unscored", "0.25", "--json"]).exits(0).json();
+    assert_eq!(summary["totals"]["not_scored"], 1, "and they are still counted");
+}
+
+#[test]
+fn a_variable_reaches_the_agent_only_by_name() {
+    let project = project("  - {id: sees, prompt: p, checks: [{contains: SEEN=yes}]}\n");
+    let run = |more: &[&str]| {
+        let mut command = project.practicum(&[&["run", "evals", "--no-cache"], more].concat());
+        Ran::of(command.env("SEEN", "yes").output().expect("starts"))
+    };
+    run(&[]).exits(1);
+    run(&["--env", "SEEN"]).exits(0);
+}
+
+#[test]
+fn modes_are_said_before_the_prompt_where_there_is_no_system_prompt() {
+    let project = project("  - {id: m, prompt: hello, checks: [{contains: Evaluate each skill}]}\n");
+    project.run(&["run", "evals"]).exits(1);
+    project.run(&["run", "evals", "--mode", "forced"]).exits(0);
+    let ran = project.run(&["run", "evals", "--mode", "nope"]).exits(2);
+    assert!(ran.stderr.contains("gentle"), "{}", ran.stderr);
+    project.write("evals/e.practicum.yaml", "practicum: 1\nworkspace: empty\nrun: {agents: [shell], mode: gentle}\ncases:\n  - {id: m, prompt: hello, checks: [{contains: Perhaps}]}\n");
+    let summary = project.run(&["run", "evals", "--json"]).exits(0).json();
+    assert_eq!(summary["cases"][0]["mode"], "gentle");
+}
+
+#[test]
+fn only_one_kind_of_case() {
+    let project = project(
+        "  - {id: work, prompt: p, checks: [{contains: told}]}\n  - {id: quiet, prompt: q, activation: must_not}\n",
+    );
+    project.write("s/SKILL.md", "---\nname: s\ndescription: d\n---\n");
+    let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    project
+        .write("evals/e.practicum.yaml", &eval.replace("workspace: empty", "workspace: empty\nskill: ../s"));
+    for (only, expected) in [("artifact", "work"), ("activation", "quiet")] {
+        let summary = project.run(&["run", "evals", "--only", only, "--json"]).exits(0).json();
+        assert_eq!(ids(&summary), [expected]);
+    }
+}
+
+#[test]
+fn a_trigger_query_passes_by_its_rate() {
+    let eval = "practicum: 1\nworkspace: empty\nskill: ../s\nrun: {agents: [builtin], repeat: 2}\ncases:\n  - {id: q, prompt: ask, activation: must, pass_when: fire_rate}\n";
+    let script = "practicum_script: 1\nscenarios:\n  - when: ask\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Done.\n";
+    let project = Project::new(&[
+        ("s/SKILL.md", "---\nname: s\ndescription: d\n---\n"),
+        ("evals/e.practicum.yaml", eval),
+        ("script.yaml", script),
+    ]);
+    let run = |threshold: &str| {
+        project.run(&["run", "evals", "--script", "script.yaml", "--trigger-threshold", threshold])
+    };
+    run("1.0").exits(0);
+    project.write(
+        "script.yaml",
+        "practicum_script: 1\nscenarios:\n  - when: ask\n    steps: [No skill needed.]\n",
+    );
+    run("0.5").exits(1);
+    run("0").exits(0);
+}
+
+#[test]
+fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
+    let project = project(&cases(1));
+    let ran = project.run(&["doctor"]).exits(0);
+    for part in [
+        "✗ agent claude",
+        "install it",
+        "✓ agent builtin: practicum",
+        "✓ agent shell",
+        "set ANTHROPIC_API_KEY",
+        "disk:",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+}
