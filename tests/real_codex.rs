@@ -100,6 +100,18 @@ cases:
 }
 
 #[test]
+fn a_skill_read_by_a_program_of_the_model_is_an_activation() {
+    let eval = EVAL.replace("ID", "programs").replace("    checks:", "    activation: must\n    checks:");
+    let steps = "      - tools:
+          - name: exec
+            input: 'text(await tools.exec_command({ cmd: \"cat .agents/skills/greeter/SKILL.md\" }));'
+      - text: Ahoy, Alice!
+";
+    let summary = examine(&project(&eval, steps), &["--model", "gpt-6-sol"]).exits(0).json();
+    assert_eq!(summary["cases"][0]["fired"]["yes"], 1);
+}
+
+#[test]
 fn two_turns_in_one_session_count_their_tokens_once() {
     let eval = "\
 practicum: 1

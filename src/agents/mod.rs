@@ -40,3 +40,15 @@ pub fn agent_names() -> Vec<String> {
 pub fn decoder(name: &str) -> Option<&'static DecoderKind> {
     DECODERS.iter().copied().find(|kind| kind.name == name)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_chooses_among_these_in_this_order() {
+        assert_eq!(agent_names(), ["claude", "codex", "gemini", "opencode", "builtin"]);
+        let auto = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
+        assert_eq!(auto.map(|agent| agent.name).collect::<Vec<String>>(), ["claude", "codex", "builtin"]);
+    }
+}
