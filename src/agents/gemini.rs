@@ -22,7 +22,8 @@ pub fn agent() -> Agent {
         name: "gemini".to_owned(),
         program: Program::OnPath("gemini".to_owned()),
         first: vec![always.clone(), model.clone(), prompt.clone()],
-        later: vec![always, words(&["--resume", "{session}"]), model, prompt],
+        // The home is the trial's own, so that its latest session is the trial's.
+        later: vec![always, words(&["--resume", "latest"]), model, prompt],
         decoder: &STREAM,
         skills_dir: RelPath::new(".gemini/skills").expect("a relative path"),
         env: Vec::new(),
@@ -159,14 +160,18 @@ fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
     }
 }
 
-/// The program names the class of its own error.
+/// The program names the class of its own error, and quotes the API's with its code.
 fn failure(error: &Value) -> Said {
-    let why = error["message"].as_str().unwrap_or_default().to_owned();
-    match error["type"].as_str() {
-        Some("FatalAuthenticationError") => Said::AuthFailed(why),
-        Some("FatalTurnLimitedError") => Said::OverBudget(why),
-        Some("FatalCancellationError") => Said::Interrupted(why),
-        Some(_) | None => Said::ApiFailed(why),
+    let message = error["message"].as_str().unwrap_or_default();
+    let why = message.to_owned();
+    let quoted = message.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']'));
+    let quoted = quoted.and_then(|text| serde_json::from_str::<Value>(text).ok()).unwrap_or_default();
+    match (error["type"].as_str(), quoted["error"]["code"].as_u64()) {
+        (Some("FatalAuthenticationError"), _) | (_, Some(401 | 403)) => Said::AuthFailed(why),
+        (Some("FatalTurnLimitedError"), _) => Said::OverBudget(why),
+        (Some("FatalCancellationError"), _) => Said::Interrupted(why),
+        (_, Some(429)) => Said::RateLimited(why),
+        _ => Said::ApiFailed(why),
     }
 }
 
@@ -193,6 +198,8 @@ mod tests {
         }
         let seen = recorded(&STREAM, "gemini-skill");
         assert!(tools(&seen).starts_with("activate_skill greeter = ok: Skill **greeter** activated."));
+        let refused = recorded(&STREAM, "gemini-e401").said;
+        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
     }
 
     #[test]
@@ -206,6 +213,10 @@ mod tests {
             event.to_string()
         };
         let fails = |kind: &str| ends(json!({"status": "error", "error": {"type": kind, "message": "m"}}));
+        let quoted = |code: u16| format!("[API Error: {{\"error\":{{\"code\":{code}}}}}]");
+        let quotes = |code: u16| {
+            ends(json!({"status": "error", "error": {"type": "unknown", "message": quoted(code)}}))
+        };
         let success = || ends(json!({"status": "success"}));
         let refused = [
             json!({"type": "tool_use", "tool_name": "activate_skill", "tool_id": "1", "parameters": {"name": "x"}}),
@@ -222,6 +233,8 @@ mod tests {
             (vec![fails("FatalTurnLimitedError")], Said::OverBudget("m".into()), ""),
             (vec![fails("FatalCancellationError")], Said::Interrupted("m".into()), ""),
             (vec![fails("Error")], Said::ApiFailed("m".into()), ""),
+            (vec![quotes(429)], Said::RateLimited(quoted(429)), ""),
+            (vec![quotes(503)], Said::ApiFailed(quoted(503)), ""),
             (vec![said("cut off")], Said::Nothing, "cut off"),
         ] {
             let mut decoder = (STREAM.start)();

@@ -173,6 +173,8 @@ mod tests {
             assert!(seen.session.is_some_and(|session| session.starts_with("ses_")), "{name}");
         }
         let seen = recorded(&STREAM, "opencode-skill");
+        let refused = recorded(&STREAM, "opencode-e401").said;
+        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
         assert!(tools(&seen).ends_with("bash echo x > o.txt = ok: (no output)"), "{}", tools(&seen));
     }
 
