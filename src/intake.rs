@@ -218,7 +218,8 @@ pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, Intake
     Ok(planned)
 }
 
-/// `auto` is the first agent that is installed, in the order of the registry.
+/// `auto` is the first agent that is installed, in the order of the registry, of those that may be
+/// chosen unasked.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, Agent>,
@@ -228,8 +229,8 @@ fn choose_agents(
     let mut names = Vec::new();
     for name in &wanted.value {
         if name == "auto" {
-            let first =
-                AGENTS.iter().map(|make| make()).find(|agent| agent.installed(layers.environment()).is_ok());
+            let mut known = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
+            let first = known.find(|agent| agent.installed(layers.environment()).is_ok());
             let Some(agent) = first else { continue };
             let notice = format!("agent auto: {}, the first that is installed", agent.name);
             if !notices.contains(&notice) {

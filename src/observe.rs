@@ -53,7 +53,11 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.output = transcript.output;
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
         seen.activated.extend(transcript.activated);
-        seen.usage.add(transcript.usage);
+        if transcript.usage_of_session {
+            seen.usage = transcript.usage;
+        } else {
+            seen.usage.add(transcript.usage);
+        }
         seen.cost_usd = add(seen.cost_usd, transcript.cost_usd);
         seen.api_calls = add(seen.api_calls, transcript.api_calls);
         seen.model = transcript.model.or(seen.model);
@@ -104,6 +108,29 @@ fn ending(process: &ProcessEnd, said: &Said, detect_questions: bool) -> (Ended, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Usage;
+
+    #[test]
+    fn tokens_of_a_session_are_not_counted_twice() {
+        let turn = |input: u64, usage_of_session: bool| RawTurn {
+            prompt: String::new(),
+            transcript: Transcript {
+                usage: Usage { input, ..Usage::default() },
+                usage_of_session,
+                ..Transcript::default()
+            },
+            process: ProcessEnd::Exited(0),
+        };
+        for (turns, expected) in [
+            (vec![turn(10, false), turn(15, false)], 25),
+            (vec![turn(10, true), turn(15, true)], 15),
+            // A turn that failed tells nothing; what the turns before it took stays.
+            (vec![turn(10, true), turn(0, false)], 10),
+        ] {
+            let seen = observe(RawRun { turns, seconds: 0.0 }, Vec::new(), false);
+            assert_eq!(seen.usage.input, expected);
+        }
+    }
 
     #[test]
     fn endings() {

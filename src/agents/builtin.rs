@@ -44,6 +44,8 @@ pub fn agent() -> Agent {
             key: "ANTHROPIC_API_KEY".to_owned(),
         }),
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
+        home_files: None,
+        auto: true,
     }
 }
 

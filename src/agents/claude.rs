@@ -61,6 +61,8 @@ pub fn agent() -> Agent {
             key: "ANTHROPIC_API_KEY".to_owned(),
         }),
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
+        home_files: None,
+        auto: true,
     }
 }
 
@@ -267,15 +269,11 @@ fn plain_usage(usage: &Value) -> Usage {
 
 #[cfg(test)]
 mod tests {
+    use super::super::testing::{activations, recorded};
     use super::*;
 
-    /// A stream as the real CLI wrote it.
     fn decode(name: &str) -> Transcript {
-        let path = format!("{}/tests/fixtures/streams/claude-{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
-        let text = std::fs::read_to_string(path).expect("a recorded stream");
-        let mut decoder = (STREAM.start)();
-        text.lines().for_each(|line| decoder.line(line));
-        decoder.finish()
+        recorded(&STREAM, &format!("claude-{name}"))
     }
 
     #[test]
@@ -312,15 +310,8 @@ mod tests {
             ("j-forky", Said::Done, "F done", "forky"),
         ] {
             let seen = decode(name);
-            let fired: Vec<String> = seen
-                .activated
-                .iter()
-                .map(|one| {
-                    one.plugin.iter().map(|plugin| format!("{plugin}:")).collect::<String>() + &one.skill
-                })
-                .collect();
             assert_eq!(
-                (&seen.said, seen.output.as_str(), fired.join(" ").as_str()),
+                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
                 (&said, output, activated),
                 "{name}"
             );

@@ -25,7 +25,14 @@ pub struct Agent {
     pub route: Option<Route>,
     /// How a skill is invoked by name; `None` if the agent has no such command.
     pub skill_command: Option<fn(&str, &str) -> String>,
+    /// What it must find in its home, for what no argument and no variable can say.
+    pub home_files: Option<HomeFiles>,
+    /// Whether `auto` may choose it.
+    pub auto: bool,
 }
+
+/// Files of the agent's home, made from the environment that it will have.
+pub type HomeFiles = fn(&BTreeMap<String, String>) -> Vec<(RelPath, String)>;
 
 #[derive(Clone)]
 pub enum Program {
@@ -74,6 +81,8 @@ pub struct Launch {
     pub args: Vec<String>,
     /// The whole environment: nothing is inherited.
     pub env: BTreeMap<String, String>,
+    /// Written before it starts.
+    pub files: Vec<(PathBuf, String)>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -121,7 +130,20 @@ impl Agent {
         let args = groups
             .iter()
             .filter_map(|group| group.iter().map(|arg| fill(arg, turn)).collect::<Option<Vec<String>>>());
-        Ok(Launch { program, args: args.flatten().collect(), env: self.environment(turn, user_env)? })
+        let args = args.flatten().collect();
+        let env = self.environment(turn, user_env)?;
+        let files = self.files(turn, &env);
+        Ok(Launch { program, args, env, files })
+    }
+
+    /// Only the first turn brings files: after it the home is the agent's, and what looks like a
+    /// folder there may be a link to somewhere else.
+    fn files(&self, turn: &Turn<'_>, env: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
+        let files = match self.home_files {
+            Some(files) if !turn.later => files(env),
+            Some(_) | None => Vec::new(),
+        };
+        files.into_iter().map(|(path, content)| (path.under(turn.home), content)).collect()
     }
 
     fn environment(
@@ -274,5 +296,19 @@ mod tests {
             !env.values().any(|value| value == "sk-1" || value == "tok"),
             "a scripted run gets no real key"
         );
+    }
+
+    #[test]
+    fn files_come_with_the_first_turn_only() {
+        let env = BTreeMap::from([("CODEX_API_KEY".to_owned(), "sk-1".to_owned())]);
+        for (name, later, expected) in [
+            ("claude", false, vec![]),
+            ("codex", false, vec![PathBuf::from("/h/.codex/config.toml")]),
+            ("codex", true, vec![]),
+        ] {
+            let agent = super::super::agent(name).expect("known");
+            let files = agent.files(&Turn { later, ..turn("x") }, &env);
+            assert_eq!(files.into_iter().map(|(path, _)| path).collect::<Vec<PathBuf>>(), expected, "{name}");
+        }
     }
 }

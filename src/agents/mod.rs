@@ -4,21 +4,30 @@
 
 mod builtin;
 mod claude;
+mod codex;
+mod gemini;
 mod launch;
+mod opencode;
+mod shell_reads;
 mod skill_paths;
 mod stream;
+#[cfg(test)]
+mod testing;
 mod text;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
-pub use launch::{Agent, Credentials, Launch, LaunchError, Program, Route, Turn};
+pub use launch::{Agent, Credentials, HomeFiles, Launch, LaunchError, Program, Route, Turn};
+use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};
 
 /// The agents that need no configuration. A new one is a file and a line here.
-pub static AGENTS: &[fn() -> Agent] = &[claude::agent, builtin::agent];
+pub static AGENTS: &[fn() -> Agent] =
+    &[claude::agent, codex::agent, gemini::agent, opencode::agent, builtin::agent];
 
 /// How a stream can be read. A new one is a file and a line here.
-pub static DECODERS: &[&DecoderKind] = &[&claude::STREAM, &builtin::STREAM, &text::STREAM];
+pub static DECODERS: &[&DecoderKind] =
+    &[&claude::STREAM, &codex::STREAM, &gemini::STREAM, &opencode::STREAM, &builtin::STREAM, &text::STREAM];
 
 pub fn agent(name: &str) -> Option<Agent> {
     AGENTS.iter().map(|make| make()).find(|agent| agent.name == name)
@@ -30,4 +39,16 @@ pub fn agent_names() -> Vec<String> {
 
 pub fn decoder(name: &str) -> Option<&'static DecoderKind> {
     DECODERS.iter().copied().find(|kind| kind.name == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn auto_chooses_among_these_in_this_order() {
+        assert_eq!(agent_names(), ["claude", "codex", "gemini", "opencode", "builtin"]);
+        let auto = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
+        assert_eq!(auto.map(|agent| agent.name).collect::<Vec<String>>(), ["claude", "codex", "builtin"]);
+    }
 }

@@ -22,6 +22,8 @@ pub struct Transcript {
     pub skills_listed: Option<Vec<String>>,
     pub activated: Vec<Activated>,
     pub usage: Usage,
+    /// Whether `usage` counts the whole session up to here, and not only this process.
+    pub usage_of_session: bool,
     pub cost_usd: Option<f64>,
     pub api_calls: Option<u64>,
     pub model: Option<String>,

@@ -45,7 +45,8 @@ impl Evals {
 /// How they are run. Each is the topmost layer of a setting.
 #[derive(clap::Args)]
 pub struct Choices {
-    /// The agent to examine with: claude, builtin, one of practicum.toml, or auto (repeatable)
+    /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
+    /// or auto (repeatable)
     #[arg(long, alias = "harness", value_name = "NAME")]
     agent: Vec<String>,
     /// The agent's model

@@ -3,7 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::process::{Cancel, Output, supervise};
-use crate::agents::{Agent, Said, Transcript, Turn};
+use crate::agents::{Agent, Launch, Said, Transcript, Turn};
 use crate::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::stage::Workspace;
 
@@ -48,10 +48,10 @@ pub async fn converse(
             append_system: talk.append_system,
             gateway: talk.gateway,
         };
-        let mut launch = match talk.agent.launch(&turn, talk.user_env) {
+        let mut launch = match ready(talk, &turn).await {
             Ok(launch) => launch,
-            Err(error) => {
-                let process = ProcessEnd::NotLaunched(error.to_string());
+            Err(why) => {
+                let process = ProcessEnd::NotLaunched(why);
                 raw.turns.push(RawTurn {
                     prompt: prompt.clone(),
                     transcript: Transcript::default(),
@@ -80,4 +80,19 @@ pub async fn converse(
     }
     raw.seconds = started.elapsed().as_secs_f64();
     (raw, notes)
+}
+
+/// Everything before the process itself: what to start, and the files it must find.
+async fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
+    let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
+    for (path, content) in &launch.files {
+        let written = async {
+            if let Some(folder) = path.parent() {
+                tokio::fs::create_dir_all(folder).await?;
+            }
+            tokio::fs::write(path, content).await
+        };
+        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    Ok(launch)
 }

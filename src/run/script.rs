@@ -34,8 +34,12 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
     let mut env: BTreeMap<String, String> = inherited.collect();
     env.insert("HOME".to_owned(), home.display().to_string());
     env.insert("TMPDIR".to_owned(), tmp.display().to_string());
-    let launch =
-        Launch { program: PathBuf::from("/bin/bash"), args: vec!["-c".to_owned(), script.to_owned()], env };
+    let launch = Launch {
+        program: PathBuf::from("/bin/bash"),
+        args: vec!["-c".to_owned(), script.to_owned()],
+        env,
+        files: Vec::new(),
+    };
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
     let supervised = supervise(&launch, folder, marker, LIMIT, &output, &mut Ignored, cancel).await;
     match supervised.end {

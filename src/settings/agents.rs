@@ -104,6 +104,8 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
         credentials: Credentials { variables: texts(table.get("credentials"))? },
         route: None,
         skill_command: None,
+        home_files: None,
+        auto: false,
     })
 }
 

@@ -88,9 +88,19 @@ impl Ran {
 
 /// The real Claude Code, as `scripts/test` installs it.
 pub fn claude() -> PathBuf {
-    let path = std::env::var_os("PRACTICUM_TEST_CLAUDE").map(PathBuf::from);
-    path.filter(|path| path.is_file())
-        .expect("no Claude Code to test with; scripts/test installs it and says where it is")
+    installed("Claude Code", "PRACTICUM_TEST_CLAUDE")
+}
+
+/// The real Codex, as `scripts/test` installs it.
+pub fn codex() -> PathBuf {
+    installed("Codex", "PRACTICUM_TEST_CODEX")
+}
+
+fn installed(agent: &str, variable: &str) -> PathBuf {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    path.filter(|path| path.is_file()).unwrap_or_else(|| {
+        panic!("no {agent} to test with; scripts/test installs it and says in {variable} where it is")
+    })
 }
 
 /// A PATH on which the given program is found first.

@@ -1,0 +1,226 @@
+//! opencode, driven by `opencode run` and its stream of JSON lines.
+
+use serde_json::{Value, json};
+
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, Program, Said, Transcript, skill_read_in, skills_read_by,
+};
+use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "opencode-json", start: || Box::new(Opencode::default()) };
+
+pub fn agent() -> Agent {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let always = words(&["run", "--auto", "--format", "json"]);
+    let model = words(&["--model", "{model}"]);
+    let prompt = words(&["--", "{prompt}"]);
+    Agent {
+        name: "opencode".to_owned(),
+        program: Program::OnPath("opencode".to_owned()),
+        first: vec![always.clone(), model.clone(), prompt.clone()],
+        later: vec![always, words(&["--session", "{session}"]), model, prompt],
+        decoder: &STREAM,
+        skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
+        env: Vec::new(),
+        pass_env: Vec::new(),
+        credentials: Credentials {
+            variables: words(&[
+                "ANTHROPIC_API_KEY",
+                "OPENAI_API_KEY",
+                "GEMINI_API_KEY",
+                "OPENROUTER_API_KEY",
+                "OPENCODE_API_KEY",
+            ]),
+        },
+        // Which of its many providers would have to be pointed there is the model's affair.
+        route: None,
+        skill_command: None,
+        home_files: Some(|_| {
+            let path = RelPath::new(".config/opencode/opencode.json").expect("a relative path");
+            vec![(path, json!({"autoupdate": false, "share": "disabled"}).to_string())]
+        }),
+        auto: false,
+    }
+}
+
+#[derive(Default)]
+struct Opencode {
+    out: Transcript,
+    steps: u64,
+}
+
+impl Decoder for Opencode {
+    fn line(&mut self, line: &str) {
+        // What is not JSON is chatter of the CLI and says nothing about the run.
+        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+        if let Some(session) = event["sessionID"].as_str() {
+            self.out.session = Some(session.to_owned());
+        }
+        let part = &event["part"];
+        match event["type"].as_str() {
+            Some("text") => {
+                let text = part["text"].as_str().unwrap_or_default();
+                self.out.output = text.to_owned();
+                self.out.steps.push(Step::Text(text.to_owned()));
+            }
+            Some("tool_use") => self.tool(part),
+            Some("step_finish") => self.step_finish(part),
+            Some("error") => self.out.said = failure(&event["error"]),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Transcript {
+        self.out.api_calls = (self.steps > 0).then_some(self.steps);
+        self.out
+    }
+}
+
+impl Opencode {
+    /// A call comes with its result.
+    fn tool(&mut self, part: &Value) {
+        let state = &part["state"];
+        let ok = state["status"] == "completed";
+        let output = state["output"].as_str().or_else(|| state["error"].as_str());
+        let call = ToolCall {
+            name: part["tool"].as_str().unwrap_or_default().to_owned(),
+            input: state["input"].clone(),
+            result: output.map(str::to_owned),
+            ok: Some(ok),
+        };
+        let succeeded = ok && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
+        self.out.activated.extend(activated(&call, succeeded));
+        self.out.steps.push(Step::Tool(call));
+    }
+
+    /// Each step is one answer of the model, and counts its own tokens.
+    fn step_finish(&mut self, part: &Value) {
+        self.steps += 1;
+        let tokens = &part["tokens"];
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        self.out.usage.add(Usage {
+            input: count(&tokens["input"]),
+            output: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
+            cache_read: count(&tokens["cache"]["read"]),
+            cache_write: count(&tokens["cache"]["write"]),
+        });
+        if let Some(cost) = part["cost"].as_f64() {
+            self.out.cost_usd = Some(self.out.cost_usd.unwrap_or(0.0) + cost);
+        }
+        // After tool calls the model is asked again.
+        if part["reason"] == "tool-calls" {
+            return;
+        }
+        let only_asked = self.out.steps.len() == 1 && self.out.output.trim_end().ends_with('?');
+        self.out.said = if only_asked { Said::Asked } else { Said::Done };
+    }
+}
+
+fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
+    let text = |key: &str| call.input[key].as_str();
+    let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
+    let one = |skill: &str, evidence| Activated { skill: skill.to_owned(), plugin: None, evidence };
+    match call.name.as_str() {
+        "skill" if ok => {
+            text("name").map(|skill| one(skill, ActivationEvidence::SkillTool)).into_iter().collect()
+        }
+        "read" if ok => {
+            text("filePath").and_then(skill_read_in).map(|skill| one(skill, read())).into_iter().collect()
+        }
+        "bash" => {
+            let output = call.result.as_deref().unwrap_or_default();
+            let skills = skills_read_by(text("command").unwrap_or_default(), output, ok);
+            skills.iter().map(|skill| one(skill, read())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An error has a class, and that of an API also the HTTP status.
+fn failure(error: &Value) -> Said {
+    let data = &error["data"];
+    let name = error["name"].as_str().unwrap_or_default();
+    let why = data["message"].as_str().unwrap_or(name).to_owned();
+    match (name, data["statusCode"].as_u64()) {
+        ("ProviderAuthError", _) | (_, Some(401 | 403)) => Said::AuthFailed(why),
+        ("MessageAbortedError", _) => Said::Interrupted(why),
+        (_, Some(429)) => Said::RateLimited(why),
+        _ => Said::ApiFailed(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{activations, recorded, tools};
+    use super::*;
+
+    #[test]
+    fn recorded_streams() {
+        let plain = "Hello from the scripted model.";
+        for (name, output, activated, input, tokens_out, calls) in [
+            ("plain", plain, "", 7_766, 12, 1),
+            ("skill", "GREETING via opencode skill", "greeter", 23_742, 36, 3),
+        ] {
+            let seen = recorded(&STREAM, &format!("opencode-{name}"));
+            assert_eq!(
+                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
+                (&Said::Done, output, activated),
+                "{name}"
+            );
+            assert_eq!((seen.usage.input, seen.usage.output), (input, tokens_out), "{name}");
+            assert_eq!((seen.api_calls, seen.cost_usd), (Some(calls), Some(0.0)), "{name}");
+            assert!(seen.session.is_some_and(|session| session.starts_with("ses_")), "{name}");
+        }
+        let seen = recorded(&STREAM, "opencode-skill");
+        let refused = recorded(&STREAM, "opencode-e401").said;
+        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
+        assert!(tools(&seen).ends_with("bash echo x > o.txt = ok: (no output)"), "{}", tools(&seen));
+    }
+
+    #[test]
+    fn other_events_of_the_program() {
+        let text = |text: &str| json!({"type": "text", "part": {"text": text}}).to_string();
+        let step = |reason: &str| json!({"type": "step_finish", "part": {"reason": reason}}).to_string();
+        let fails = |name: &str, data: Value| {
+            json!({"type": "error", "error": {"name": name, "data": data}}).to_string()
+        };
+        let status = |status: u16| fails("APIError", json!({"message": "m", "statusCode": status}));
+        let used = |tool: &str, state: Value| {
+            json!({"type": "tool_use", "part": {"tool": tool, "state": state}}).to_string()
+        };
+        let refused = used("skill", json!({"status": "error", "input": {"name": "x"}, "error": "no"}));
+        let file = ".agents/skills/greeter/SKILL.md";
+        let read =
+            used("read", json!({"status": "completed", "input": {"filePath": file}, "output": "body"}));
+        let cat = |exit: i64| {
+            let input = json!({"command": format!("cat {file}")});
+            used(
+                "bash",
+                json!({"status": "completed", "input": input, "output": "b", "metadata": {"exit": exit}}),
+            )
+        };
+        for (lines, ending, activated) in [
+            (vec![text("Which one?"), step("stop")], Said::Asked, ""),
+            (vec![refused, text("Which one?"), step("stop")], Said::Done, ""),
+            (vec![text("x"), step("tool-calls")], Said::Nothing, ""),
+            (vec![read, step("stop")], Said::Done, "greeter"),
+            (vec![cat(0), step("stop")], Said::Done, "greeter"),
+            (vec![cat(1), step("stop")], Said::Done, ""),
+            (vec![status(429)], Said::RateLimited("m".into()), ""),
+            (vec![status(401)], Said::AuthFailed("m".into()), ""),
+            (vec![status(529)], Said::ApiFailed("m".into()), ""),
+            (vec![fails("ProviderAuthError", json!({}))], Said::AuthFailed("ProviderAuthError".into()), ""),
+            (
+                vec![fails("MessageAbortedError", json!({}))],
+                Said::Interrupted("MessageAbortedError".into()),
+                "",
+            ),
+        ] {
+            let mut decoder = (STREAM.start)();
+            lines.iter().for_each(|line| decoder.line(line));
+            let seen = decoder.finish();
+            assert_eq!((&seen.said, activations(&seen).as_str()), (&ending, activated), "{lines:?}");
+        }
+    }
+}
