@@ -53,6 +53,47 @@ fn the_command_lists_and_prints_them() {
     assert_eq!(ran.stdout, "");
 }
 
+/// Every eval file of the examples and fixtures that the program takes, and every script.
+#[test]
+fn the_files_that_are_read_fit_their_schemas() {
+    let project = Project::new(&[]);
+    for folder in ["examples", "tests/fixtures"] {
+        let from = format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let copied = std::process::Command::new("cp").arg("-r").arg(from).arg(project.path()).status();
+        assert!(copied.expect("cp").success());
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fits = |name: &str, path: &Path| {
+        let schema = schema::schema(name).expect("a schema");
+        let document = data(path);
+        if let Err(error) = jsonschema::draft202012::validate(schema, &document) {
+            panic!("{}: {error} at {}", path.display(), error.instance_path());
+        }
+        *seen.entry(name.to_owned()).or_default() += 1;
+    };
+    let checked = project.run(&["check", ".", "--json"]).json();
+    for file in checked["files"].as_array().expect("files").iter().filter(|file| file["ok"] == true) {
+        let path = PathBuf::from(file["path"].as_str().expect("a path"));
+        let triggers = data(&path)[0].get("should_trigger").is_some();
+        fits(if triggers { "triggers" } else { file["dialect"].as_str().expect("a name") }, &path);
+    }
+    for entry in ignore::Walk::new(project.path()).flatten() {
+        if entry.file_name() == "script.yaml" {
+            fits("script", entry.path());
+        }
+    }
+    let formats = practicum::dialects::names().into_iter().chain(["triggers", "script"]);
+    let missing: Vec<&str> = formats.filter(|name| !seen.contains_key(*name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "{seen:?}");
+}
+
+/// A file's data, JSON or YAML.
+fn data(path: &Path) -> Value {
+    let mut diagnostics = practicum::model::Diagnostics::default();
+    let (_, source) = practicum::tree::Source::read(path, &mut diagnostics);
+    source.unwrap_or_else(|| panic!("{}: {diagnostics:?}", path.display())).root.to_value()
+}
+
 /// A schema that takes only the keys it lists. The published ones take more, because later versions
 /// of the program may say more; what it says today must all be listed.
 fn closed(schema: &Value) -> Value {
