@@ -24,6 +24,31 @@ fn every_schema_is_itself_valid() {
     }
 }
 
+/// An editor shows these sentences to those who write the files.
+#[test]
+fn every_key_that_people_write_is_explained() {
+    for name in schema::names().into_iter().filter(|name| !OUTPUTS.contains(name)) {
+        explained(name, schema::schema(name).expect("a schema"));
+    }
+}
+
+fn explained(name: &str, schema: &Value) {
+    match schema {
+        Value::Object(map) => {
+            // Conditions on a mapping repeat its keys; only where it is said what it is, they are explained.
+            let is_mapping = map.get("type").is_some_and(|kind| kind.to_string().contains("object"));
+            let keys = map.get("properties").and_then(Value::as_object).filter(|_| is_mapping);
+            for (key, shape) in keys.into_iter().flatten() {
+                let doc = shape["description"].as_str().unwrap_or_default();
+                assert!(doc.ends_with('.') && doc.len() > 8, "{name}: {key}: {doc:?}");
+            }
+            map.values().for_each(|inner| explained(name, inner));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| explained(name, inner)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// What a reader of JSON is promised does not change by accident.
 #[test]
 fn every_output_says_its_version() {
