@@ -52,6 +52,7 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.steps.extend(transcript.steps);
         seen.output = transcript.output;
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
+        seen.commands_listed.extend(transcript.commands_listed);
         seen.activated.extend(transcript.activated);
         if transcript.usage_of_session {
             seen.usage = transcript.usage;

@@ -24,6 +24,31 @@ fn every_schema_is_itself_valid() {
     }
 }
 
+/// An editor shows these sentences to those who write the files.
+#[test]
+fn every_key_that_people_write_is_explained() {
+    for name in schema::names().into_iter().filter(|name| !OUTPUTS.contains(name)) {
+        explained(name, schema::schema(name).expect("a schema"));
+    }
+}
+
+fn explained(name: &str, schema: &Value) {
+    match schema {
+        Value::Object(map) => {
+            // Conditions on a mapping repeat its keys; only where it is said what it is, they are explained.
+            let is_mapping = map.get("type").is_some_and(|kind| kind.to_string().contains("object"));
+            let keys = map.get("properties").and_then(Value::as_object).filter(|_| is_mapping);
+            for (key, shape) in keys.into_iter().flatten() {
+                let doc = shape["description"].as_str().unwrap_or_default();
+                assert!(doc.ends_with('.') && doc.len() > 8, "{name}: {key}: {doc:?}");
+            }
+            map.values().for_each(|inner| explained(name, inner));
+        }
+        Value::Array(items) => items.iter().for_each(|inner| explained(name, inner)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
 /// What a reader of JSON is promised does not change by accident.
 #[test]
 fn every_output_says_its_version() {
@@ -51,6 +76,47 @@ fn the_command_lists_and_prints_them() {
     let ran = project.run(&["schema", "nativ"]).exits(2);
     assert!(ran.stderr.contains("'native'"), "{}", ran.stderr);
     assert_eq!(ran.stdout, "");
+}
+
+/// Every eval file of the examples and fixtures that the program takes, and every script.
+#[test]
+fn the_files_that_are_read_fit_their_schemas() {
+    let project = Project::new(&[]);
+    for folder in ["examples", "tests/fixtures"] {
+        let from = format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"));
+        let copied = std::process::Command::new("cp").arg("-r").arg(from).arg(project.path()).status();
+        assert!(copied.expect("cp").success());
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut fits = |name: &str, path: &Path| {
+        let schema = schema::schema(name).expect("a schema");
+        let document = data(path);
+        if let Err(error) = jsonschema::draft202012::validate(schema, &document) {
+            panic!("{}: {error} at {}", path.display(), error.instance_path());
+        }
+        *seen.entry(name.to_owned()).or_default() += 1;
+    };
+    let checked = project.run(&["check", ".", "--json"]).json();
+    for file in checked["files"].as_array().expect("files").iter().filter(|file| file["ok"] == true) {
+        let path = PathBuf::from(file["path"].as_str().expect("a path"));
+        let triggers = data(&path)[0].get("should_trigger").is_some();
+        fits(if triggers { "triggers" } else { file["dialect"].as_str().expect("a name") }, &path);
+    }
+    for entry in ignore::Walk::new(project.path()).flatten() {
+        if entry.file_name() == "script.yaml" {
+            fits("script", entry.path());
+        }
+    }
+    let formats = practicum::dialects::names().into_iter().chain(["triggers", "script"]);
+    let missing: Vec<&str> = formats.filter(|name| !seen.contains_key(*name)).collect();
+    assert_eq!(missing, Vec::<&str>::new(), "{seen:?}");
+}
+
+/// A file's data, JSON or YAML.
+fn data(path: &Path) -> Value {
+    let mut diagnostics = practicum::model::Diagnostics::default();
+    let (_, source) = practicum::tree::Source::read(path, &mut diagnostics);
+    source.unwrap_or_else(|| panic!("{}: {diagnostics:?}", path.display())).root.to_value()
 }
 
 /// A schema that takes only the keys it lists. The published ones take more, because later versions

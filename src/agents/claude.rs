@@ -105,10 +105,11 @@ impl Claude {
         self.out.session = text("session_id");
         self.out.model = text("model");
         self.out.version = text("claude_code_version");
-        let names = event["skills"]
-            .as_array()
-            .map(|skills| skills.iter().filter_map(Value::as_str).map(str::to_owned).collect());
-        self.out.skills_listed = names.or(self.out.skills_listed.take());
+        let names = |key: &str| -> Option<Vec<String>> {
+            Some(event[key].as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        };
+        self.out.skills_listed = names("skills").or(self.out.skills_listed.take());
+        self.out.commands_listed.extend(names("slash_commands").unwrap_or_default());
     }
 
     fn assistant(&mut self, event: &Value) {

@@ -20,6 +20,7 @@ pub struct Transcript {
     /// The last assistant message.
     pub output: String,
     pub skills_listed: Option<Vec<String>>,
+    pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
     pub usage: Usage,
     /// Whether `usage` counts the whole session up to here, and not only this process.

@@ -16,6 +16,9 @@ pub struct Observation {
     pub output: String,
     /// The skills the agent itself said it could use; `None` if it does not say.
     pub skills_listed: Option<Vec<String>>,
+    /// The commands it said a user could give, its own among them. A command file is one of these.
+    #[serde(default)]
+    pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
     pub files: Vec<FileChange>,
     pub usage: Usage,
@@ -91,6 +94,7 @@ impl Observation {
             steps: Vec::new(),
             output: String::new(),
             skills_listed: None,
+            commands_listed: Vec::new(),
             activated: Vec::new(),
             files: Vec::new(),
             usage: Usage::default(),

@@ -62,16 +62,20 @@ pub fn mark_activation(activation: &Activation, observation: &Observation, names
 /// be none, or none where there must be one. `None` where it does, or where the agent lists nothing.
 pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
     let listed = observation.skills_listed.as_ref()?;
-    let sees =
-        |name: &String| listed.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name));
+    let is_in = |names: &[String], name: &String| {
+        names.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name))
+    };
     match arm {
+        // A skill staged as a command file is listed as a command.
         Arm::WithSkill | Arm::Version(_) => staged
             .iter()
-            .find(|name| !sees(name))
+            .find(|name| !is_in(listed, name) && !is_in(&observation.commands_listed, name))
             .map(|name| format!("the agent could not see the skill {name}")),
-        Arm::WithoutSkill => {
-            own.iter().find(|name| sees(name)).map(|name| format!("the agent could see the skill {name}"))
-        }
+        // A command of that name may be the agent's own, so that only skills tell here.
+        Arm::WithoutSkill => own
+            .iter()
+            .find(|name| is_in(listed, name))
+            .map(|name| format!("the agent could see the skill {name}")),
     }
 }
 
@@ -132,6 +136,11 @@ mod tests {
             let staged = if arm == Arm::WithSkill { one("greeter") } else { Vec::new() };
             let problem = arm_problem(arm, &staged, &one("greeter"), &seen(Ended::Finished, &[], listed));
             assert_eq!(problem.is_none(), valid, "{arm:?} {listed:?}");
+            // Listed as a command, it is there; but a command may be the agent's own.
+            let commands =
+                Observation { commands_listed: one("greeter"), ..seen(Ended::Finished, &[], listed) };
+            let problem = arm_problem(arm, &staged, &one("greeter"), &commands);
+            assert_eq!(problem.is_none(), valid || arm == Arm::WithSkill, "{arm:?} {listed:?}");
         }
     }
 }

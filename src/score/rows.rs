@@ -59,6 +59,7 @@ pub fn said(text: &str) -> Observation {
         steps: vec![Step::User("do it".to_owned()), Step::Text(text.to_owned())],
         output: text.to_owned(),
         skills_listed: None,
+        commands_listed: Vec::new(),
         activated: Vec::new(),
         files: Vec::new(),
         usage: Usage::default(),

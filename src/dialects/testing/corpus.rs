@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::dialects::{Place, dialect, load};
-use crate::model::{Diagnostic, Severity};
+use super::schemas;
+use crate::dialects::{Loaded, Place, dialect, load};
+use crate::model::{Diagnostic, Diagnostics, Severity};
+use crate::tree::{Source, Syntax};
 
 #[test]
 fn every_file_is_recognised_and_has_no_error() {
@@ -29,6 +31,7 @@ fn every_file_is_recognised_and_has_no_error() {
             }
             *seen.entry(name.clone()).or_default() += 1;
             let loaded = load(path, &place(path, &entry.path()), None);
+            wrong.extend(not_as_published(&loaded).map(|problem| format!("{}: {problem}", path.display())));
             let count = loaded.lowered.suite.as_ref().map_or(0, |suite| suite.cases.len());
             println!("{} {:?} {count} cases", path.display(), loaded.dialect);
             for Diagnostic { severity, code, message, .. } in loaded.lowered.diagnostics.iter() {
@@ -45,6 +48,16 @@ fn every_file_is_recognised_and_has_no_error() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(!seen.is_empty(), "the corpus is empty");
     println!("{seen:?}");
+}
+
+/// What a schema has against a file that its reader takes.
+fn not_as_published(loaded: &Loaded) -> Option<String> {
+    let dialect = loaded.dialect.filter(|_| loaded.lowered.suite.is_some())?;
+    let syntax = Syntax::of(&loaded.path, &loaded.text);
+    let source = Source::parse(&loaded.path, loaded.text.clone(), syntax, &mut Diagnostics::default())?;
+    let document = source.root.to_value();
+    let problems = schemas::wrong(schemas::schema_of(dialect, &document), &document);
+    (!problems.is_empty()).then(|| problems.join("; "))
 }
 
 fn place(path: &Path, project: &Path) -> Place {
