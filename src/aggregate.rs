@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::{
-    CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Ratio,
+    Arm, CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Ratio,
     Summary, Tokens, Totals, TrialRecord, Verdict, Why,
 };
 
@@ -233,7 +233,10 @@ impl Tally {
     }
 
     fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
-        let cases = || self.cases.iter().filter(|((of, ..), _)| of == suite).map(|(_, case)| case);
+        // The arm without the skill is what the other is compared with; it has nothing to pass.
+        let without = Arm::WithoutSkill.name();
+        let counts = |(of, _, _, _, arm, _): &CaseKey| of == suite && *arm != without;
+        let cases = || self.cases.iter().filter(|(key, _)| counts(key)).map(|(_, case)| case);
         let share = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let value = match gate.name {
             GateName::AllCasesPass => {
@@ -366,7 +369,7 @@ impl CheckTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Arm, Mode, TrialId, Usage};
+    use crate::model::{Mode, TrialId, Usage};
 
     fn record(case: &str, verdict: Verdict) -> TrialRecord {
         let condition =
@@ -456,6 +459,19 @@ mod tests {
             let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
             assert_eq!(summary.exit, expected, "{expect:?} {runs:?}");
         }
+    }
+
+    #[test]
+    fn the_arm_without_the_skill_may_fail() {
+        let mut tally = Tally::default();
+        tally.add(&record("a", Verdict::Pass));
+        let mut without = record("a", Verdict::Fail);
+        without.condition.arm = Arm::WithoutSkill;
+        tally.add(&without);
+        let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+        let gate = SuiteGate { suite: "s".into(), gate };
+        let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+        assert_eq!((summary.exit, summary.totals.failed), (0, 1));
     }
 
     #[test]

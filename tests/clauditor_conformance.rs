@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use practicum::model::{Diagnostics, Ended, Evidence, Observation, RelPath, Rule, Usage, WorkspaceView};
+use practicum::model::{Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
 use practicum::score::{Format, rule_kind};
 use practicum::tree::{Source, Syntax};
 use serde_json::{Value, json};
@@ -105,22 +105,7 @@ fn format(input: &Value) -> Value {
 }
 
 fn observation(text: &str) -> Observation {
-    Observation {
-        ended: Ended::Finished,
-        ended_because: None,
-        steps: Vec::new(),
-        output: text.to_owned(),
-        skills_listed: None,
-        activated: Vec::new(),
-        files: Vec::new(),
-        usage: Usage::default(),
-        cost_usd: None,
-        api_calls: None,
-        turns: 1,
-        model: None,
-        agent_version: None,
-        seconds: 0.0,
-    }
+    Observation { output: text.to_owned(), ..Observation::ended(Ended::Finished) }
 }
 
 struct NoFiles;
