@@ -20,6 +20,7 @@ pub mod plan;
 pub mod quality;
 pub mod report;
 pub mod run;
+pub mod sandbox;
 pub mod score;
 pub mod settings;
 pub mod skill;

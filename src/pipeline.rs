@@ -22,6 +22,7 @@ use crate::model::{Ended, Finding, Summary, Trial, TrialRecord, Usage, Verdict, 
 use crate::observe::observe;
 use crate::plan::Plan;
 use crate::run::{Cancel, adopt_orphans};
+use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError};
 use crate::{judge, score};
@@ -34,6 +35,7 @@ pub struct Exam {
     pub suites: Vec<SuiteMeans>,
     pub user_env: BTreeMap<String, String>,
     pub hidden: Hidden,
+    pub sandbox: Sandbox,
     /// Where rooms are made; gone at the end.
     pub rooms: PathBuf,
     pub keep_workspaces: bool,
@@ -100,6 +102,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             trials: exam.plan.trials.len(),
         },
     );
+    if let Some(notice) = exam.sandbox.notice() {
+        tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
+    }
     let mut tally = Tally::default();
     for trial in &exam.plan.trials {
         let (planned, case) = exam.plan.case(trial);

@@ -23,7 +23,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stage", &["model", "skill"]),
     ("observe", &["model", "agents"]),
     ("gateway", &["model", "tree", "llm"]),
-    ("run", &["model", "stage", "agents", "observe"]),
+    ("sandbox", &["model", "agents"]),
+    ("run", &["model", "stage", "agents", "observe", "sandbox"]),
     ("judge", &["model", "llm"]),
     ("aggregate", &["model"]),
     ("store", &["model", "event"]),
@@ -40,6 +41,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "observe",
             "plan",
             "run",
+            "sandbox",
             "score",
             "settings",
             "stage",
@@ -50,7 +52,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "pipeline", "plan",
-            "quality", "settings", "skill",
+            "quality", "sandbox", "settings", "skill",
         ],
     ),
 ];

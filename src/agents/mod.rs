@@ -10,7 +10,7 @@ mod stream;
 mod text;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
-pub use launch::{Agent, Credentials, Launch, LaunchError, Program, Route, Turn};
+pub use launch::{Agent, Credentials, Launch, LaunchError, ModelAddress, Program, Route, Turn, find_program};
 pub use skill_paths::skill_read_in;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};
 

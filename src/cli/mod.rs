@@ -4,6 +4,7 @@
 
 mod builtin_agent;
 mod check;
+mod confined;
 mod convert;
 mod evals;
 mod formats;
@@ -50,6 +51,8 @@ enum Command {
     Lint(lint::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
+    #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
+    Confined(confined::Args),
 }
 
 const EXIT_CODES: &str = "\
@@ -72,6 +75,7 @@ pub fn main() -> ExitCode {
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
+        Command::Confined(args) => confined::main(args),
     };
     ExitCode::from(code)
 }
@@ -97,7 +101,7 @@ fn complain(error: &anyhow::Error) -> u8 {
     }
     eprintln!("error: {}", safe(&format!("{error:#}")));
     match error.downcast_ref::<IntakeError>() {
-        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_)) => 3,
+        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_) | IntakeError::Sandbox(_)) => 3,
         Some(
             IntakeError::Discover(_)
             | IntakeError::Settings(_)

@@ -12,7 +12,7 @@ use crate::model::{Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers};
+use crate::settings::{JOBS, Layers, SANDBOX};
 use crate::stage::Hidden;
 use crate::store::{RunDir, RunInfo, Scrubber};
 
@@ -43,6 +43,9 @@ pub struct Args {
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     jobs: Option<String>,
+    /// Walls around the agents: as good as this machine can, none, or files and network or no run
+    #[arg(long, value_name = "auto|off|strict")]
+    sandbox: Option<String>,
     /// Show what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -67,6 +70,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
+    flags.extend(args.sandbox.clone().map(|sandbox| (SANDBOX.name, sandbox)));
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
@@ -74,7 +78,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         bail!("some eval files cannot be understood; nothing was run");
     }
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (planned, mut notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
         eprintln!("note: {}", safe(notice));
     }
@@ -93,11 +97,14 @@ fn run(args: Args) -> anyhow::Result<u8> {
     }
     let trusted = trust(&plan, args.trust)?;
     let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    // Before there is a record: a run that may not begin leaves none.
+    let sandbox = intake::sandbox(&layers, &plan, [rooms.path().to_owned(), project.clone()])?;
+    notices.extend(sandbox.notice().map(str::to_owned));
     let runtime = runtime().context("cannot start")?;
     let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
     let run_dir = RunDir::create(&project, jiff::Timestamp::now())?;
-    run_dir.write_info(&info(&plan, &run_dir, scripted))?;
-    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    run_dir.write_info(&info(&plan, &run_dir, scripted, notices))?;
     let scrubber = Scrubber::new(&environment);
     let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
     sinks.push(Box::new(Progress::new(std::io::stderr())));
@@ -117,6 +124,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
             suites,
             user_env: environment,
             hidden,
+            sandbox,
             rooms: rooms.path().to_owned(),
             keep_workspaces: args.keep_workspaces,
             trusted,
@@ -226,7 +234,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
+fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         serde_json::json!({
@@ -261,6 +269,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
         settings: settings.collect(),
         trials: trials.collect(),
         scripted,
+        notices,
     }
 }
 

@@ -1,6 +1,6 @@
 use super::Layers;
 use super::layers::SettingsError;
-use crate::agents::{Agent, Credentials, DECODERS, Program, decoder};
+use crate::agents::{Agent, Credentials, DECODERS, ModelAddress, Program, decoder};
 use crate::model::RelPath;
 
 /// The agents that project and user files describe. A project's wins over a user's of one name.
@@ -19,7 +19,8 @@ pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
 
 fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
     let table = value.as_table().ok_or("it must be a table")?;
-    const KEYS: [&str; 7] = ["command", "resume", "decoder", "skills_dir", "env", "pass_env", "credentials"];
+    const KEYS: [&str; 8] =
+        ["command", "resume", "decoder", "skills_dir", "env", "pass_env", "credentials", "models"];
     if let Some(unknown) = table.keys().find(|key| !KEYS.contains(&key.as_str())) {
         return Err(format!("unknown key \"{unknown}\"; the keys are {}", KEYS.join(", ")));
     }
@@ -50,6 +51,11 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
         pass_env: texts(table.get("pass_env"))?,
         credentials: Credentials { variables: texts(table.get("credentials"))? },
         route: None,
+        // The only addresses that it can reach in a strict sandbox.
+        models: texts(table.get("models"))?
+            .into_iter()
+            .map(|default| ModelAddress { variable: None, default })
+            .collect(),
         skill_command: None,
     })
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, parse_duration};
+use crate::model::{Arm, Mode, Provider, Ratio, SandboxMode, Suite, Transport, parse_duration};
 
 /// One thing that can be set: its name in a project file, the variables that set it, how its
 /// text is read, and what an eval file and its format say about it.
@@ -31,6 +31,7 @@ pub const KNOBS: &[&str] = &[
     JUDGE_TRANSPORT.name,
     JUDGE_VOTES.name,
     JOBS.name,
+    SANDBOX.name,
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
@@ -171,6 +172,16 @@ pub static JOBS: Knob<usize> = Knob {
     in_format: |_| None,
     // An agent waits for its model most of the time, so more run than there are cores.
     default: || std::thread::available_parallelism().map_or(4, |cores| (2 * cores.get()).clamp(2, 8)),
+};
+
+/// No suite has a say: an eval file must not tear down the walls around its own agent.
+pub static SANDBOX: Knob<SandboxMode> = Knob {
+    name: "sandbox",
+    env: &["PRACTICUM_SANDBOX"],
+    parse: |text| one_of(text, &SandboxMode::NAMES, SandboxMode::parse),
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || SandboxMode::Auto,
 };
 
 fn list(text: &str) -> impl Iterator<Item = &str> {

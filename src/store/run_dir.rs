@@ -27,6 +27,9 @@ pub struct RunInfo {
     pub trials: Vec<Value>,
     /// Whether the model's answers were scripted.
     pub scripted: bool,
+    /// What the user was told about how this run is carried out.
+    #[serde(default)]
+    pub notices: Vec<String>,
 }
 
 #[derive(Debug, thiserror::Error)]
