@@ -1,5 +1,6 @@
-//! Walls of rules: the kernel refuses what no rule allows. Weaker than namespaces (names can be
-//! probed, the network is open), and there where namespaces are not.
+//! Walls of rules: the kernel refuses what no rule allows. There where namespaces are not, and
+//! weaker: names can be guessed at, modes and times of the user's files can be changed, the
+//! network is open.
 
 use std::path::{Path, PathBuf};
 
@@ -7,6 +8,7 @@ use landlock::{
     ABI, Access, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
     RulesetStatus, Scope, path_beneath_rules,
 };
+use rustix::thread::{CapabilitySet, CapabilitySets, set_capabilities};
 
 use super::view::View;
 use super::{Means, SUBCOMMAND, text};
@@ -67,8 +69,16 @@ pub fn confine_ourselves(read_only: &[PathBuf], writable: &[PathBuf]) -> Result<
         Ok(status.ruleset)
     };
     match restrict() {
-        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => Ok(()),
+        Ok(RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced) => drop_powers(),
         Ok(RulesetStatus::NotEnforced) => Err("the kernel did not take the rules".to_owned()),
         Err(error) => Err(error.to_string()),
     }
+}
+
+/// Root could still read the environment of every process, and with it the user's keys. The rules
+/// have seen to it that nothing started from here gets its powers back.
+fn drop_powers() -> Result<(), String> {
+    let none = CapabilitySet::empty();
+    let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    set_capabilities(None, sets).map_err(|error| format!("its powers cannot be dropped: {error}"))
 }

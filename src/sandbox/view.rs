@@ -71,10 +71,11 @@ impl View {
         if let Ok(path) = Path::new("/etc/resolv.conf").canonicalize() {
             view.show(&path);
         }
+        // In their order, so that what lies in a hidden folder is hidden with it, name and all.
         for path in hidden {
-            if path.ancestors().any(|above| matches!(view.shown.get(above), Some(Shown::ReadOnly(_)))) {
+            if view.is_visible(path) {
                 let shown = if path.is_dir() { Shown::HiddenFolder } else { Shown::HiddenFile };
-                view.shown.insert(path.clone(), shown);
+                view.add(path, shown);
             }
         }
         view.shown.insert(room.to_owned(), Shown::Writable);
@@ -128,9 +129,15 @@ impl View {
 
     fn show(&mut self, path: &Path) {
         let Ok(real) = path.canonicalize() else { return };
-        if !self.is_visible(path) {
-            self.add(path, Shown::ReadOnly(real));
+        if self.is_visible(path) {
+            return;
         }
+        // The folder around it must not look as if it could be written to.
+        let around = self.hidden.iter().find(|hidden| path.starts_with(hidden) && hidden.is_dir()).cloned();
+        if let Some(around) = around {
+            self.shown.entry(around).or_insert(Shown::HiddenFolder);
+        }
+        self.add(path, Shown::ReadOnly(real));
     }
 
     fn add(&mut self, path: &Path, shown: Shown) {
