@@ -152,8 +152,7 @@ async fn admit(inner: &mut UnixStream, hosts: &[Host]) -> std::io::Result<Option
     if asked.tunnel {
         inner.write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").await?;
     } else {
-        // Whatever else is asked over this connection goes to the same server.
-        outer.write_all(&head).await?;
+        outer.write_all(as_to_a_server(&head).as_bytes()).await?;
     }
     Ok(Some(outer))
 }
@@ -168,6 +167,28 @@ async fn read_head(stream: &mut UnixStream) -> std::io::Result<Vec<u8>> {
         head.push(stream.read_u8().await?);
     }
     Ok(head)
+}
+
+/// The head of a request as servers expect it, since not all understand what proxies are told. One
+/// request a connection, because only the first is rewritten.
+fn as_to_a_server(head: &[u8]) -> String {
+    let head = String::from_utf8_lossy(head);
+    let mut lines = head.trim_end().split("\r\n");
+    let mut words = lines.next().unwrap_or_default().splitn(3, ' ');
+    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let path =
+        target.strip_prefix("http://").and_then(|rest| rest.find('/').map(|at| &rest[at..])).unwrap_or("/");
+    let mut out = format!("{method} {path} HTTP/1.1\r\n");
+    let of_the_connection = |line: &&str| {
+        let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        ["connection", "proxy-connection", "keep-alive"].contains(&name.as_str())
+    };
+    for line in lines.filter(|line| !of_the_connection(line)) {
+        out.push_str(line);
+        out.push_str("\r\n");
+    }
+    out.push_str("connection: close\r\n\r\n");
+    out
 }
 
 struct Asked {
@@ -224,13 +245,15 @@ mod tests {
         let host = Host { name: "127.0.0.1".to_owned(), port };
         let wires = open(vec![Way::Proxy(vec![host]), Way::Port(port)], &at, PathBuf::new()).expect("open");
         let ok = "HTTP/1.1 200 Connection established\r\n\r\n";
-        let get = format!("GET http://127.0.0.1:{port}/x HTTP/1.1\r\n\r\n");
+        let get =
+            format!("GET http://127.0.0.1:{port}/x HTTP/1.1\r\na: b\r\nConnection: keep-alive\r\n\r\nbody");
+        let got = "heard GET /x HTTP/1.1\r\na: b\r\nconnection: close\r\n\r\nbody";
         for (asked, expected) in [
             (
                 format!("CONNECT 127.0.0.1:{port} HTTP/1.1\r\nhost: x\r\n\r\nhello"),
                 format!("{ok}heard hello"),
             ),
-            (get.clone(), format!("heard {get}")),
+            (get, got.to_owned()),
             ("CONNECT 127.0.0.1:1 HTTP/1.1\r\n\r\n".to_owned(), "HTTP/1.1 403".to_owned()),
             (format!("CONNECT example.com:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 403".to_owned()),
             (format!("CONNECT 127.0.0.1.example.com:{port} HTTP/1.1\r\n\r\n"), "HTTP/1.1 403".to_owned()),

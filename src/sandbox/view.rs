@@ -270,3 +270,91 @@ fn on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let found = std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name));
     found.into_iter().find(|path| path.canonicalize().is_ok_and(|path| path == real))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home with these files; one that ends in `->` is a link.
+    fn home(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().expect("a folder");
+        for (path, content) in files {
+            let at = home.path().join(path);
+            std::fs::create_dir_all(at.parent().expect("a parent")).expect("create");
+            match content.strip_prefix("-> ") {
+                Some(to) => std::os::unix::fs::symlink(home.path().join(to), at).expect("link"),
+                None => std::fs::write(at, content).expect("write"),
+            }
+        }
+        home
+    }
+
+    #[test]
+    fn a_program_is_seen_with_its_package_and_never_with_the_home() {
+        for (program, files, expected) in [
+            ("bin/a", &[("bin/a", "x"), ("lib/b", "x")][..], &["bin/a"][..]),
+            (
+                ".local/bin/a",
+                &[(".local/bin/a", "-> .local/share/a/1"), (".local/share/a/1", "x"), (".local/lib/b", "x")],
+                &[".local/bin/a", ".local/share/a/1"],
+            ),
+            (
+                "x/node_modules/.bin/a",
+                &[
+                    ("x/node_modules/.bin/a", "-> x/node_modules/p/node_modules/q/a.js"),
+                    ("x/node_modules/p/node_modules/q/a.js", "x"),
+                ],
+                &["x/node_modules"],
+            ),
+            (
+                "tools/a/bin/a",
+                &[
+                    ("tools/a/bin/a", "#!HOME/tools/a/bin/python\n"),
+                    ("tools/a/pyvenv.cfg", ""),
+                    ("tools/a/bin/python", "-> py/3/bin/python3"),
+                    ("py/3/bin/python3", "x"),
+                    ("py/3/lib/os.py", ""),
+                ],
+                &["py/3", "tools/a"],
+            ),
+            (
+                "a.js",
+                &[
+                    ("a.js", "#!/usr/bin/env -S own-node --flag\n"),
+                    ("nvm/20/bin/own-node", "x"),
+                    ("nvm/20/lib/n", ""),
+                ],
+                &["a.js", "nvm/20"],
+            ),
+        ] {
+            let home = home(files);
+            let real = home.path().canonicalize().expect("a home");
+            if let Ok(text) = std::fs::read_to_string(real.join(program)) {
+                std::fs::write(real.join(program), text.replace("HOME", &real.display().to_string()))
+                    .expect("write");
+            }
+            use std::os::unix::fs::PermissionsExt;
+            let node = real.join("nvm/20/bin/own-node");
+            let _ = std::fs::set_permissions(node, std::fs::Permissions::from_mode(0o755));
+            let env =
+                BTreeMap::from([("PATH".to_owned(), format!("{}/nvm/20/bin:/usr/bin:/bin", real.display()))]);
+            let mut view = View::new(std::slice::from_ref(&real), Path::new("/nowhere/room"));
+            view.show_program(&real.join(program), &env, 0);
+            let mut seen: Vec<PathBuf> = view.readable();
+            seen.retain(|path| path.starts_with(&real));
+            let expected: Vec<PathBuf> = expected.iter().map(|path| real.join(path)).collect();
+            assert_eq!(seen, expected, "{program}");
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_inside_something_shown_stays_hidden() {
+        let home = home(&[("shown/a/x", ""), ("shown/b/c/x", ""), ("shown/b/d", "")]);
+        let real = home.path().canonicalize().expect("a home");
+        let mut view = View::new(&[real.join("shown/b/c")], Path::new("/nowhere/room"));
+        view.show(&real.join("shown"));
+        let mut seen = view.readable();
+        seen.retain(|path| path.starts_with(&real));
+        assert_eq!(seen, [real.join("shown/a"), real.join("shown/b/d")]);
+    }
+}
