@@ -275,7 +275,7 @@ fn on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
 mod tests {
     use super::*;
 
-    /// A home with these files; one that ends in `->` is a link.
+    /// A home with these files; one that holds `-> path` is a link.
     fn home(files: &[(&str, &str)]) -> tempfile::TempDir {
         let home = tempfile::tempdir().expect("a folder");
         for (path, content) in files {
@@ -296,7 +296,7 @@ mod tests {
             (
                 ".local/bin/a",
                 &[(".local/bin/a", "-> .local/share/a/1"), (".local/share/a/1", "x"), (".local/lib/b", "x")],
-                &[".local/bin/a", ".local/share/a/1"],
+                &[".local/share/a/1"],
             ),
             (
                 "x/node_modules/.bin/a",
