@@ -146,6 +146,9 @@ fn an_agent_does_not_get_out_of_its_room() {
         for place in ["/etc/practicum-escaped", "/usr/practicum-escaped"] {
             assert!(!Path::new(place).exists(), "{means}: {place}");
         }
+        let found = Command::new("grep").args(["-r", "user secret"]).arg(scene.project.only_run()).output();
+        let found = String::from_utf8_lossy(&found.expect("grep").stdout).into_owned();
+        assert_eq!(found, "", "{means}: links out of the room are not followed into the record");
         // What it made in its workspace is kept, and the record says what held it.
         assert_eq!(std::fs::read_to_string(scene.trial().join("files/moved.txt")).expect("kept"), "t\n");
         let info = std::fs::read_to_string(scene.project.only_run().join("run.json")).expect("run.json");
@@ -412,6 +415,9 @@ fn the_setting_comes_from_flag_variable_or_project() {
         let ran = Ran::of(command.output().expect("starts")).exits(0);
         assert_eq!(ran.stderr.contains("sandbox: "), told, "{variable:?} {flag:?}: {}", ran.stderr);
     }
+    let explained = scene.run(&["--explain"]).exits(0).stdout;
+    let row = explained.lines().find(|line| line.starts_with("  sandbox ")).expect("a row");
+    assert!(row.contains(" off ") && row.ends_with("practicum.toml"), "{row}");
     let ran = scene.run(&["--sandbox", "loose"]).exits(2);
     assert!(ran.stderr.contains("auto, off, strict"), "{}", ran.stderr);
 }

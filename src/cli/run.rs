@@ -83,7 +83,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         eprintln!("note: {}", safe(notice));
     }
     if args.explain {
-        explain(&planned);
+        explain(&planned, &layers)?;
         return Ok(0);
     }
     let filter = Filter { cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect() };
@@ -158,7 +158,12 @@ fn show_problems(reading: &Reading) {
     }
 }
 
-fn explain(planned: &[Planned]) {
+fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
+    let jobs = layers.pick_global(&JOBS)?;
+    let sandbox = layers.pick_global(&SANDBOX)?;
+    println!("the whole run");
+    println!("  {:<18} {:<24} {}", JOBS.name, jobs.value, jobs.from);
+    println!("  {:<18} {:<24} {}", SANDBOX.name, sandbox.value.name(), sandbox.from);
     for suite in planned {
         println!(
             "{} ({}, {})",
@@ -170,6 +175,7 @@ fn explain(planned: &[Planned]) {
             println!("  {name:<18} {:<24} {from}", safe(&value));
         }
     }
+    Ok(())
 }
 
 fn show_plan(plan: &Plan) {

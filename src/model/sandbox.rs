@@ -19,4 +19,12 @@ impl SandboxMode {
             _ => None,
         }
     }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            SandboxMode::Auto => "auto",
+            SandboxMode::Off => "off",
+            SandboxMode::Strict => "strict",
+        }
+    }
 }
