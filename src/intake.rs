@@ -14,8 +14,11 @@ use crate::judge::Judge;
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
 use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
 use crate::pipeline::SuiteMeans;
-use crate::plan::Planned;
-use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
+use crate::plan::{Plan, Planned};
+use crate::sandbox::Sandbox;
+use crate::settings::{
+    Layers, Projects, SANDBOX, Setting, Settings, SettingsError, own_agents, project_root,
+};
 use crate::skill::Skill;
 use crate::{modes, quality};
 
@@ -85,6 +88,8 @@ pub enum IntakeError {
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
+    #[error(transparent)]
+    Sandbox(#[from] crate::sandbox::SandboxError),
     #[error("cannot start the gateway: {0}")]
     Gateway(std::io::Error),
 }
@@ -301,6 +306,22 @@ async fn scripted(path: &Path) -> Result<Gateway, IntakeError> {
         }
         _ => Err(IntakeError::Script { path: path.to_owned(), text, diagnostics }),
     }
+}
+
+/// The walls of a run. Behind them is all that would tell an agent what it is examined for.
+pub fn sandbox(
+    layers: &Layers,
+    plan: &Plan,
+    own: impl IntoIterator<Item = PathBuf>,
+) -> Result<Sandbox, IntakeError> {
+    let env = layers.environment();
+    let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
+    for Planned { suite, project, script, .. } in &plan.suites {
+        hidden.extend([project.clone(), suite.origin.path.clone()]);
+        hidden.extend(script.iter().cloned());
+        hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
+    }
+    Ok(Sandbox::build(layers.pick_global(&SANDBOX)?.value, env, hidden)?)
 }
 
 /// The models that judge unless told otherwise.

@@ -22,6 +22,7 @@ pub mod plan;
 pub mod quality;
 pub mod report;
 pub mod run;
+pub mod sandbox;
 pub mod schema;
 pub mod score;
 pub mod settings;

@@ -25,6 +25,7 @@ use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialR
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, adopt_orphans};
+use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError};
 use crate::{judge, score};
@@ -37,6 +38,7 @@ pub struct Exam {
     pub suites: Vec<SuiteMeans>,
     pub user_env: BTreeMap<String, String>,
     pub hidden: Hidden,
+    pub sandbox: Sandbox,
     /// Where rooms are made; gone at the end.
     pub rooms: PathBuf,
     pub keep_workspaces: bool,
@@ -111,6 +113,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             trials: exam.plan.trials.len(),
         },
     );
+    if let Some(notice) = exam.sandbox.notice() {
+        tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
+    }
     let mut tally = Tally::default();
     for trial in &exam.plan.trials {
         let (planned, case) = exam.plan.case(trial);

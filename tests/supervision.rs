@@ -15,14 +15,15 @@ cases:
   - { id: CASE, prompt: p, checks: [{ contains: done }] }
 ";
 
-/// A project whose agent is a shell script.
+/// A project whose agent is a shell script. Without a sandbox, which would do half of the work:
+/// tests/sandbox.rs has the same agents behind walls.
 fn rogue(case: &str, script: &str) -> Project {
     let project =
         Project::new(&[("rogue.sh", script), ("evals/e.practicum.yaml", &EVAL.replace("CASE", case))]);
     let path = project.path().join("rogue.sh");
     project.write(
         "practicum.toml",
-        &format!("[agents.rogue]\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()),
+        &format!("sandbox = \"off\"\n[agents.rogue]\ncommand = [\"/bin/bash\", \"{}\"]\n", path.display()),
     );
     project
 }

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::{Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, skill_read_in};
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+};
 use crate::builtin::events::{Ending, Event, Via};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -43,6 +45,10 @@ pub fn agent() -> Agent {
             suffix: "",
             key: "ANTHROPIC_API_KEY".to_owned(),
         }),
+        models: vec![
+            ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com"),
+            ModelAddress::vendor("OPENAI_BASE_URL", "https://api.openai.com"),
+        ],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
         auto: true,

@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::{Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, skill_read_in};
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
@@ -60,6 +62,7 @@ pub fn agent() -> Agent {
             suffix: "",
             key: "ANTHROPIC_API_KEY".to_owned(),
         }),
+        models: vec![ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
         auto: true,

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::shell_reads::{script_of, skills_read_by};
-use super::{Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript};
+use super::{Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind = DecoderKind { name: "codex-jsonl", start: || Box::new(Codex::default()) };
@@ -38,6 +38,7 @@ pub fn agent() -> Agent {
         credentials: Credentials { variables: words(&LOGINS) },
         route: Some(Route { base_url: BASE_URL.to_owned(), suffix: "/v1", key: LOGINS[0].to_owned() }),
         // A `$skill` in the prompt works, but leaves no trace that could be told from none.
+        models: vec![ModelAddress::vendor("OPENAI_BASE_URL", "https://api.openai.com/v1")],
         skill_command: None,
         home_files: Some(|env| {
             let path = RelPath::new(".codex/config.toml").expect("a relative path");

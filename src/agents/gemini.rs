@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, Program, Said, Transcript, skill_read_in, skills_read_by,
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Said, Transcript, skill_read_in,
+    skills_read_by,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -31,6 +32,10 @@ pub fn agent() -> Agent {
         credentials: Credentials { variables: words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]) },
         // The gateway does not speak Google's API.
         route: None,
+        models: vec![ModelAddress::vendor(
+            "GOOGLE_GEMINI_BASE_URL",
+            "https://generativelanguage.googleapis.com",
+        )],
         skill_command: None,
         home_files: Some(|_| {
             let path = RelPath::new(".gemini/settings.json").expect("a relative path");

@@ -23,6 +23,8 @@ pub struct Agent {
     pub credentials: Credentials,
     /// How it is pointed at a gateway; `None` if it cannot be.
     pub route: Option<Route>,
+    /// Where its models answer, as far as that is known.
+    pub models: Vec<ModelAddress>,
     /// How a skill is invoked by name; `None` if the agent has no such command.
     pub skill_command: Option<fn(&str, &str) -> String>,
     /// What it must find in its home, for what no argument and no variable can say.
@@ -55,6 +57,19 @@ pub struct Route {
     pub suffix: &'static str,
     /// Any value does: the gateway asks for no key.
     pub key: String,
+}
+
+/// Where a model answers: what the variable says, else the vendor's own address.
+#[derive(Clone)]
+pub struct ModelAddress {
+    pub variable: Option<String>,
+    pub default: String,
+}
+
+impl ModelAddress {
+    pub fn vendor(variable: &str, default: &str) -> Self {
+        Self { variable: Some(variable.to_owned()), default: default.to_owned() }
+    }
 }
 
 /// What one turn of one trial needs.
@@ -114,6 +129,16 @@ impl Agent {
             Program::Ourselves => std::env::current_exe().map_err(|_| missing("practicum")),
             Program::OnPath(name) => find_program(name, user_env).ok_or_else(|| missing(name)),
         }
+    }
+
+    /// The addresses that it has to reach when no gateway stands in for them.
+    pub fn model_addresses(&self, user_env: &BTreeMap<String, String>) -> Vec<String> {
+        let said = |variable: &String| user_env.get(variable).filter(|value| !value.is_empty());
+        let addresses = self.models.iter().map(|model| {
+            let said = model.variable.as_ref().and_then(said);
+            said.unwrap_or(&model.default).clone()
+        });
+        addresses.collect()
     }
 
     pub fn launch(
@@ -223,7 +248,7 @@ fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
 }
 
 /// Looks a program up on the user's PATH and follows links to the real file.
-fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+pub fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
     let candidates: Vec<PathBuf> = if name.contains('/') {
         vec![PathBuf::from(name)]
     } else {

@@ -16,7 +16,9 @@ mod testing;
 mod text;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
-pub use launch::{Agent, Credentials, HomeFiles, Launch, LaunchError, Program, Route, Turn};
+pub use launch::{
+    Agent, Credentials, HomeFiles, Launch, LaunchError, ModelAddress, Program, Route, Turn, find_program,
+};
 use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};

@@ -35,6 +35,7 @@ pub fn agent() -> Agent {
         },
         // Which of its many providers would have to be pointed there is the model's affair.
         route: None,
+        models: Vec::new(),
         skill_command: None,
         home_files: Some(|_| {
             let path = RelPath::new(".config/opencode/opencode.json").expect("a relative path");

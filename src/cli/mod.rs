@@ -5,6 +5,7 @@
 mod builtin_agent;
 mod check;
 mod clean;
+mod confined;
 mod convert;
 mod doctor;
 mod evals;
@@ -66,6 +67,8 @@ enum Command {
     Schema(schema::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
+    #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
+    Confined(confined::Args),
 }
 
 const EXIT_CODES: &str = "\
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
+        Command::Confined(args) => confined::main(args),
     };
     ExitCode::from(code)
 }
@@ -127,7 +131,7 @@ fn complain(error: &anyhow::Error) -> u8 {
     }
     eprintln!("error: {}", safe(&format!("{error:#}")));
     match error.downcast_ref::<IntakeError>() {
-        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_)) => 3,
+        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_) | IntakeError::Sandbox(_)) => 3,
         Some(
             IntakeError::Discover(_)
             | IntakeError::Settings(_)

@@ -13,7 +13,7 @@ use crate::model::{Ratio, Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers};
+use crate::settings::{JOBS, Layers, SANDBOX};
 use crate::stage::Hidden;
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
@@ -65,6 +65,9 @@ pub struct Args {
     /// Run every trial, even if nothing that decides it has changed since it last ran
     #[arg(long)]
     no_cache: bool,
+    /// Walls around the agents: as good as this machine can, none, or files and network or no run
+    #[arg(long, value_name = "auto|off|strict")]
+    sandbox: Option<String>,
     /// Show what would run, and run nothing
     #[arg(long)]
     dry_run: bool,
@@ -126,6 +129,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
+    flags.extend(args.sandbox.clone().map(|sandbox| (SANDBOX.name, sandbox)));
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
@@ -133,12 +137,12 @@ fn run(args: Args) -> anyhow::Result<u8> {
         bail!("some eval files cannot be understood; nothing was run");
     }
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (planned, mut notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
         eprintln!("note: {}", safe(notice));
     }
     if args.explain {
-        explain(&planned);
+        explain(&planned, &layers)?;
         return Ok(0);
     }
     let filter = Filter {
@@ -163,6 +167,10 @@ fn run(args: Args) -> anyhow::Result<u8> {
     }
     let trusted = trust(&plan, args.trust)?;
     let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    // Before there is a record: a run that may not begin leaves none.
+    let sandbox = intake::sandbox(&layers, &plan, [rooms.path().to_owned(), project.clone()])?;
+    notices.extend(sandbox.notice().map(str::to_owned));
     let runtime = runtime().context("cannot start")?;
     let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
     let run_dir = match resumed {
@@ -175,7 +183,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         }
         None => {
             let run = RunDir::create(&project, jiff::Timestamp::now())?;
-            run.write_info(&info(&plan, &run, scripted))?;
+            run.write_info(&info(&plan, &run, scripted, notices))?;
             run
         }
     };
@@ -201,6 +209,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
             suites,
             user_env: environment,
             hidden,
+            sandbox,
             rooms: rooms.path().to_owned(),
             keep_workspaces: args.keep_workspaces,
             trusted,
@@ -239,7 +248,12 @@ fn show_problems(reading: &Reading) {
     }
 }
 
-fn explain(planned: &[Planned]) {
+fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
+    let jobs = layers.pick_global(&JOBS)?;
+    let sandbox = layers.pick_global(&SANDBOX)?;
+    println!("the whole run");
+    println!("  {:<18} {:<24} {}", JOBS.name, jobs.value, jobs.from);
+    println!("  {:<18} {:<24} {}", SANDBOX.name, sandbox.value.name(), sandbox.from);
     for suite in planned {
         println!(
             "{} ({}, {})",
@@ -251,6 +265,7 @@ fn explain(planned: &[Planned]) {
             println!("  {name:<18} {:<24} {from}", safe(&value));
         }
     }
+    Ok(())
 }
 
 fn show_plan(plan: &Plan, reused: usize) {
@@ -321,7 +336,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
+fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -353,6 +368,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
         scripted,
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
+        notices,
     }
 }
 

@@ -13,6 +13,7 @@ mod observation;
 mod path;
 mod ratio;
 mod record;
+mod sandbox;
 mod suite;
 mod summary;
 mod trial;
@@ -34,6 +35,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use ratio::Ratio;
 pub use record::TrialRecord;
+pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};

@@ -15,6 +15,7 @@ use crate::model::{
 use crate::observe::RawRun;
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, ScriptEnd, ScriptScene, converse, run_script};
+use crate::sandbox::Confinement;
 use crate::score::{self, Names};
 use crate::stage::{self, Order, Workspace, captured};
 
@@ -29,6 +30,7 @@ pub struct Prepared<'p> {
     pub workspace: Workspace,
     names: Names,
     scope: Option<Scope>,
+    walls: Confinement,
     /// The trial's folder in the run directory.
     folder: PathBuf,
     /// Names the trial's processes, and those of its whole run.
@@ -59,10 +61,25 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
         ]);
         gateway.register(trial.id.as_str(), ScopeKind::Agent, vars)
     });
+    let gateway = scope.as_ref().map(Scope::base_url);
+    let walls = exam.sandbox.confine(workspace.room(), agent, gateway, &exam.user_env);
+    let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     let checks = applicable(case, &trial.condition);
     let marker = format!("{}@{}", trial.id, exam.run_dir.id());
-    let prepared =
-        Prepared { trial, planned, case, agent, means, checks, workspace, names, scope, folder, marker };
+    let prepared = Prepared {
+        trial,
+        planned,
+        case,
+        agent,
+        means,
+        checks,
+        workspace,
+        names,
+        scope,
+        walls,
+        folder,
+        marker,
+    };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
             ScriptEnd::Done => {}
@@ -126,6 +143,7 @@ impl Prepared<'_> {
             gateway: self.scope.as_ref().map(Scope::base_url),
             user_env: &exam.user_env,
             extra_env: &extra_env,
+            walls: &self.walls,
             limit: self.limit(),
             marker: &self.marker,
             record: &self.folder,
@@ -191,6 +209,7 @@ impl Prepared<'_> {
             home: &self.workspace.home,
             tmp: &self.workspace.tmp,
             user_env: &exam.user_env,
+            walls: &self.walls,
             marker: &self.marker,
             record: &self.folder,
         };

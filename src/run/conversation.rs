@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::process::{Cancel, Output, supervise};
 use crate::agents::{Agent, Launch, Said, Transcript, Turn};
 use crate::observe::{ProcessEnd, RawRun, RawTurn};
+use crate::sandbox::Confinement;
 use crate::stage::Workspace;
 
 /// One trial's talk with an agent: its user messages, in one session, under one time limit.
@@ -18,6 +19,7 @@ pub struct Conversation<'c> {
     /// Added to what the agent's descriptor sets.
     pub extra_env: &'c [(String, String)],
     pub limit: Duration,
+    pub walls: &'c Confinement,
     /// Names the trial's processes.
     pub marker: &'c str,
     /// Where transcript and standard error are kept.
@@ -64,6 +66,7 @@ pub async fn converse(
         let mut decoder = (talk.agent.decoder.start)();
         let limit = talk.limit.saturating_sub(started.elapsed());
         let folder = &workspace.folder;
+        let launch = talk.walls.wrap(launch, folder);
         let supervised =
             supervise(&launch, folder, talk.marker, limit, &output, decoder.as_mut(), cancel).await;
         notes.extend(supervised.notes);

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::process::{Cancel, Output, supervise};
 use crate::agents::{Decoder, Launch, Transcript};
 use crate::observe::ProcessEnd;
+use crate::sandbox::Confinement;
 
 /// How long a setup or teardown script may take.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -21,13 +22,14 @@ pub struct ScriptScene<'s> {
     pub home: &'s Path,
     pub tmp: &'s Path,
     pub user_env: &'s BTreeMap<String, String>,
+    pub walls: &'s Confinement,
     pub marker: &'s str,
     /// Where its output is kept.
     pub record: &'s Path,
 }
 
 pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) -> ScriptEnd {
-    let ScriptScene { folder, home, tmp, user_env, marker, record } = scene;
+    let ScriptScene { folder, home, tmp, user_env, walls, marker, record } = scene;
     let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
         .into_iter()
         .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));
@@ -40,6 +42,7 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         env,
         files: Vec::new(),
     };
+    let launch = walls.wrap(launch, folder);
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
     let supervised = supervise(&launch, folder, marker, LIMIT, &output, &mut Ignored, cancel).await;
     match supervised.end {

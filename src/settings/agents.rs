@@ -3,7 +3,7 @@ use serde_json::{Value, json};
 use super::Layers;
 use super::knobs::Described;
 use super::layers::SettingsError;
-use crate::agents::{Agent, Credentials, DECODERS, Program, decoder};
+use crate::agents::{Agent, Credentials, DECODERS, ModelAddress, Program, decoder};
 use crate::model::RelPath;
 use crate::tree::shape;
 
@@ -45,6 +45,11 @@ pub static KEYS: &[Described] = &[
     Described {
         name: "credentials",
         doc: "Variables of yours that can log it in; the first that is set is passed.",
+        shape: texts_shape,
+    },
+    Described {
+        name: "models",
+        doc: "Where its models answer: the only addresses it can reach in a strict sandbox.",
         shape: texts_shape,
     },
 ];
@@ -103,6 +108,11 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
         pass_env: texts(table.get("pass_env"))?,
         credentials: Credentials { variables: texts(table.get("credentials"))? },
         route: None,
+        // The only addresses that it can reach in a strict sandbox.
+        models: texts(table.get("models"))?
+            .into_iter()
+            .map(|default| ModelAddress { variable: None, default })
+            .collect(),
         skill_command: None,
         home_files: None,
         auto: false,

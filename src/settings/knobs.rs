@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, parse_duration};
+use crate::model::{Arm, Mode, Provider, Ratio, SandboxMode, Suite, Transport, parse_duration};
 use crate::tree::shape;
 
 /// One thing that can be set: its name in a project file, the variables that set it, how its
@@ -51,6 +51,7 @@ pub static KNOBS: &[Described] = &[
     JUDGE_TRANSPORT.described(),
     JUDGE_VOTES.described(),
     JOBS.described(),
+    SANDBOX.described(),
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
@@ -219,6 +220,18 @@ pub static JOBS: Knob<usize> = Knob {
     in_format: |_| None,
     // An agent waits for its model most of the time, so more run than there are cores.
     default: || std::thread::available_parallelism().map_or(4, |cores| (2 * cores.get()).clamp(2, 8)),
+};
+
+/// No suite has a say: an eval file must not tear down the walls around its own agent.
+pub static SANDBOX: Knob<SandboxMode> = Knob {
+    name: "sandbox",
+    env: &["PRACTICUM_SANDBOX"],
+    doc: "Walls around the agents: as good as this machine can, none, or files and network or no run.",
+    shape: || shape::words(&SandboxMode::NAMES),
+    parse: |text| one_of(text, &SandboxMode::NAMES, SandboxMode::parse),
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || SandboxMode::Auto,
 };
 
 fn list(text: &str) -> impl Iterator<Item = &str> {

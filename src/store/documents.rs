@@ -27,6 +27,9 @@ pub struct RunInfo {
     pub trials: Vec<PlannedTrial>,
     /// Whether the model's answers were scripted.
     pub scripted: bool,
+    /// What the user was told about how this run is carried out.
+    #[serde(default)]
+    pub notices: Vec<String>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,
