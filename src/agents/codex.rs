@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use serde_json::{Value, json};
 
+use super::launch::WALLED;
 use super::shell_reads::{script_of, skills_read_by};
 use super::{Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
@@ -23,13 +24,7 @@ pub fn agent() -> Agent {
         name: "codex".to_owned(),
         program: Program::OnPath("codex".to_owned()),
         // The dashes keep a prompt from being read as an option or a subcommand.
-        first: vec![
-            words(&["exec"]),
-            always.clone(),
-            words(&["-s", "workspace-write"]),
-            model.clone(),
-            words(&["--", "{prompt}"]),
-        ],
+        first: vec![words(&["exec"]), always.clone(), model.clone(), words(&["--", "{prompt}"])],
         later: vec![words(&["exec", "resume"]), always, model, words(&["--", "{session}", "{prompt}"])],
         decoder: &STREAM,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
@@ -53,11 +48,13 @@ pub fn agent() -> Agent {
 fn config(env: &BTreeMap<String, String>) -> String {
     let key = LOGINS.iter().find(|name| env.contains_key(**name)).unwrap_or(&LOGINS[0]);
     let url = env.get(BASE_URL).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR);
+    // Its own walls do not stand inside ours, which hold as much.
+    let sandbox = if env.contains_key(WALLED) { "danger-full-access" } else { "workspace-write" };
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (key, url) = (quoted(key), quoted(url));
     format!(
         r#"approval_policy = "never"
-sandbox_mode = "workspace-write"
+sandbox_mode = "{sandbox}"
 check_for_update_on_startup = false
 model_provider = "practicum"
 

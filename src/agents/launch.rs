@@ -87,7 +87,12 @@ pub struct Turn<'t> {
     pub append_system: Option<&'t str>,
     /// The gateway to use instead of the agent's own endpoint.
     pub gateway: Option<&'t str>,
+    /// Whether we confine it. An agent that would confine itself cannot inside our walls.
+    pub walled: bool,
 }
+
+/// Tells an agent's files that our walls are around it.
+pub const WALLED: &str = "PRACTICUM_WALLED";
 
 /// A process to start.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -195,6 +200,9 @@ impl Agent {
         env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
         env.insert("HOME".to_owned(), turn.home.display().to_string());
         env.insert("TMPDIR".to_owned(), turn.tmp.display().to_string());
+        if turn.walled {
+            env.insert(WALLED.to_owned(), "1".to_owned());
+        }
         for (name, value) in &self.env {
             if let Some(value) = fill(value, turn) {
                 env.insert(name.clone(), value);
@@ -277,6 +285,7 @@ mod tests {
             later: false,
             append_system: None,
             gateway: None,
+            walled: false,
         }
     }
 

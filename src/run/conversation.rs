@@ -49,6 +49,7 @@ pub async fn converse(
             later: index > 0,
             append_system: talk.append_system,
             gateway: talk.gateway,
+            walled: talk.walls.holds(),
         };
         let mut launch = match ready(talk, &turn).await {
             Ok(launch) => launch,

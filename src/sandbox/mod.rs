@@ -159,6 +159,11 @@ impl Confinement {
         Self(None)
     }
 
+    /// Whether there are any walls at all.
+    pub fn holds(&self) -> bool {
+        self.0.as_ref().is_some_and(|walls| !matches!(walls.means, Means::Nothing))
+    }
+
     /// The same process behind the walls, started in `folder`. Without walls nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
         let Some(Walls { means, view, wires }) = &self.0 else { return launch };
