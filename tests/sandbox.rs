@@ -264,6 +264,24 @@ fn nothing_survives_a_practicum_that_is_killed() {
     wait_until(|| processes_with("PRACTICUM_TRIAL=walledkill-").is_empty());
 }
 
+#[test]
+fn trials_leave_no_zombies() {
+    if !has_bubblewrap() {
+        return;
+    }
+    let scene = Scene::new("bubblewrap", "zombies", "setsid sleep 350 & echo done");
+    let mut command = scene.command(&["--repeat", "60", "-j", "2"]);
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let mut running = command.spawn().expect("starts");
+    let mut most = 0;
+    while running.try_wait().expect("a child").is_none() {
+        let listed = Command::new("ps").args(["--ppid", &running.id().to_string(), "-o", "stat="]).output();
+        let states = String::from_utf8_lossy(&listed.expect("ps").stdout).into_owned();
+        most = most.max(states.lines().filter(|state| state.starts_with('Z')).count());
+    }
+    assert!(most <= 6, "{most} at a time");
+}
+
 fn wait_until(holds: impl Fn() -> bool) {
     let started = Instant::now();
     while !holds() {
