@@ -33,7 +33,10 @@ fn project() -> Project {
     let path = project.path().join("slow.sh");
     project.write(
         "practicum.toml",
-        &format!("[agents.slow]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n", path.display()),
+        &format!(
+            "sandbox = \"off\"\n[agents.slow]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
+            path.display()
+        ),
     );
     project
 }

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::process::{Cancel, Output, supervise};
+use super::tree::bury;
 use crate::agents::{Agent, Launch, Said, Transcript, Turn};
 use crate::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::sandbox::Confinement;
@@ -70,6 +71,9 @@ pub async fn converse(
         let launch = talk.walls.wrap(launch, folder);
         let supervised =
             supervise(&launch, folder, talk.marker, limit, &output, decoder.as_mut(), cancel).await;
+        if talk.walls.have_a_first_process() {
+            bury(talk.marker).await;
+        }
         notes.extend(supervised.notes);
         let transcript = decoder.finish();
         if let Some(named) = &transcript.session {

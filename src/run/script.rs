@@ -3,6 +3,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::process::{Cancel, Output, supervise};
+use super::tree::bury;
 use crate::agents::{Decoder, Launch, Transcript};
 use crate::observe::ProcessEnd;
 use crate::sandbox::Confinement;
@@ -45,6 +46,9 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
     let launch = walls.wrap(launch, folder);
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
     let supervised = supervise(&launch, folder, marker, LIMIT, &output, &mut Ignored, cancel).await;
+    if walls.have_a_first_process() {
+        bury(marker).await;
+    }
     match supervised.end {
         ProcessEnd::Exited(0) => ScriptEnd::Done,
         ProcessEnd::Exited(code) => ScriptEnd::Failed(format!("it exited with code {code}")),

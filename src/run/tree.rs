@@ -6,7 +6,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group, set_child_subreaper};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, kill_process_group, set_child_subreaper, waitpid,
+};
 
 /// The environment variable that marks a trial's processes.
 pub const MARKER: &str = "PRACTICUM_TRIAL";
@@ -67,9 +69,8 @@ struct Process {
 }
 
 impl Process {
-    /// A zombie is dead; it only waits to be asked about.
     fn lives(&self) -> bool {
-        !matches!(self.state, b'Z' | b'X')
+        lives(self.state)
     }
 }
 
@@ -90,15 +91,36 @@ fn add_family(known: &mut HashSet<i32>, processes: &HashMap<i32, Process>, marke
 }
 
 fn list() -> HashMap<i32, Process> {
+    pids().filter_map(|pid| read(pid).map(|process| (pid, process))).collect()
+}
+
+fn pids() -> impl Iterator<Item = i32> {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let pids =
-        std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|entry| {
-            entry.file_name().to_str()?.parse::<i32>().ok().filter(|pid| *pid != ourselves)
-        });
-    pids.filter_map(|pid| read(pid).map(|process| (pid, process))).collect()
+    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(move |entry| {
+        entry.file_name().to_str()?.parse::<i32>().ok().filter(|pid| *pid != ourselves)
+    })
 }
 
 fn read(pid: i32) -> Option<Process> {
+    let Stat { state, parent, .. } = stat(pid)?;
+    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+    Some(Process { parent, state, marker: marker_in(&environment) })
+}
+
+fn marker_in(environment: &[u8]) -> Option<String> {
+    environment
+        .split(|&byte| byte == 0)
+        .find_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="))
+        .map(|value| String::from_utf8_lossy(value).into_owned())
+}
+
+struct Stat {
+    state: u8,
+    parent: i32,
+    session: i32,
+}
+
+fn stat(pid: i32) -> Option<Stat> {
     let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The command's name stands in parentheses and may hold anything, so read from the last one.
     let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
@@ -106,12 +128,52 @@ fn read(pid: i32) -> Option<Process> {
     let mut fields = rest.split(' ');
     let state = *fields.next()?.as_bytes().first()?;
     let parent = fields.next()?.parse().ok()?;
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    let marker = environment
-        .split(|&byte| byte == 0)
-        .find_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="))
-        .map(|value| String::from_utf8_lossy(value).into_owned());
-    Some(Process { parent, state, marker })
+    // The group stands between.
+    let session = fields.nth(1)?.parse().ok()?;
+    Some(Stat { state, parent, session })
+}
+
+/// The first process of a sandbox outlives bubblewrap by a moment and then is ours. Waits until it
+/// is gone, and with it everything in its namespace, so that nothing still writes when the room is
+/// looked at; and forgets it, since a zombie a trial would use up the machine's process numbers.
+pub async fn bury(marker: &str) {
+    let marker = marker.to_owned();
+    // If it cannot be done, what is left is a zombie, and no harm to this trial.
+    let _ = tokio::task::spawn_blocking(move || bury_now(&marker)).await;
+}
+
+fn bury_now(marker: &str) {
+    let deadline = Instant::now() + PATIENCE;
+    while bury_some(marker) && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Forgets the dead among those we adopted. Whether some of this trial are still dying.
+fn bury_some(marker: &str) -> bool {
+    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
+    let session = rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    let mut dying = false;
+    for pid in pids() {
+        let Some(stat) = stat(pid) else { continue };
+        // What we started ourselves leads a group of our session, and so cannot leave it.
+        if stat.parent != ourselves || stat.session == session {
+            continue;
+        }
+        if !lives(stat.state) {
+            let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
+            continue;
+        }
+        // Whoever waits for the last of a namespace has already lost its own environment.
+        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        dying |= environment.is_empty() || marker_in(&environment).as_deref() == Some(marker);
+    }
+    dying
+}
+
+/// A zombie is dead; it only waits to be asked about.
+fn lives(state: u8) -> bool {
+    !matches!(state, b'Z' | b'X')
 }
 
 /// Whether anything is left that a finished process started: looked for only cheaply, because

@@ -164,6 +164,11 @@ impl Confinement {
         self.0.as_ref().is_some_and(|walls| !matches!(walls.means, Means::Nothing))
     }
 
+    /// Whether processes live in a namespace of their own, whose first process ends last.
+    pub fn have_a_first_process(&self) -> bool {
+        self.0.as_ref().is_some_and(|walls| matches!(walls.means, Means::Bubblewrap(_)))
+    }
+
     /// The same process behind the walls, started in `folder`. Without walls nothing changes.
     pub fn wrap(&self, launch: Launch, folder: &Path) -> Launch {
         let Some(Walls { means, view, wires }) = &self.0 else { return launch };
