@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use crate::agents::Agent;
 use crate::aggregate::{Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::{Gateway, Scope};
+use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
 use crate::model::{Ended, Finding, Summary, Trial, TrialRecord, Usage, Verdict, Why};
 use crate::observe::observe;
@@ -42,17 +42,44 @@ pub struct Exam {
     pub jobs: usize,
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
+    /// What the run may spend.
+    pub ledger: Arc<Ledger>,
     pub stop: Stop,
 }
 
 /// What one suite is run and judged with.
 pub struct SuiteMeans {
-    /// Stands in for the model.
-    pub gateway: Option<Arc<Gateway>>,
+    /// Stands in for the model, or between us and it.
+    pub gateway: Option<(Arc<Gateway>, Stand)>,
     /// Why nobody judges, if nobody does.
     pub judge: Result<Arc<Judge>, String>,
-    /// The judge's own address at the gateway, open as long as this lives.
-    pub judge_scope: Option<Scope>,
+}
+
+/// What a gateway does for a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    Script,
+    Replay,
+    Record,
+    Meter,
+}
+
+impl Stand {
+    /// Whether tokens and money at the gateway are those of a model, now or when it was recorded.
+    fn is_real(self) -> bool {
+        match self {
+            Stand::Script => false,
+            Stand::Replay | Stand::Record | Stand::Meter => true,
+        }
+    }
+
+    /// Whether an agent that cannot be pointed at a gateway may go its own way.
+    fn is_optional(self) -> bool {
+        match self {
+            Stand::Script | Stand::Replay | Stand::Record => false,
+            Stand::Meter => true,
+        }
+    }
 }
 
 /// How a run is ended early: no new trials, or none at all.
@@ -110,7 +137,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut next = 0;
     loop {
-        while running.len() < exam.jobs && next < exam.plan.trials.len() && !exam.stop.is_stopping() {
+        while running.len() < exam.jobs && next < exam.plan.trials.len() && may_begin(&exam) {
             let trial = &exam.plan.trials[next];
             tell(&mut sinks, &started_event(&exam.plan, trial));
             let (exam, index) = (Arc::clone(&exam), next);
@@ -138,12 +165,30 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         }
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
-    let outcome = if exam.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
+    let left = exam.plan.trials.len() - next;
+    let outcome = match exam.stop.is_stopping() {
+        true => Outcome::Interrupted,
+        false if left > 0 || exam.ledger.cut() => Outcome::OverBudget,
+        false => Outcome::Completed,
+    };
+    if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
+        let text = format!("the budget is used up: {why}; {left} trials were not begun");
+        tell(&mut sinks, &RunEvent::Notice { text });
+    }
+    if exam.ledger.is_blind() {
+        let text =
+            "not everything that was spent has a known price; the limit in money holds only for the rest";
+        tell(&mut sinks, &RunEvent::Notice { text: text.to_owned() });
+    }
     let summary =
         tally.summary(exam.run_dir.id(), &gates(&exam.plan), started.elapsed().as_secs_f64(), outcome);
     exam.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
     Ok(Examined { summary, troubles })
+}
+
+fn may_begin(exam: &Exam) -> bool {
+    !exam.stop.is_stopping() && exam.ledger.used_up().is_none()
 }
 
 /// One trial: stage, run, observe, mark, judge, keep.
@@ -154,15 +199,17 @@ async fn take(exam: &Arc<Exam>, trial: &Trial) -> TrialRecord {
     };
     let (raw, mut notes) = prepared.converse(exam).await;
     notes.extend(prepared.tear_down(exam).await);
-    let seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    prepared.settle(exam, &mut seen);
     let fixture_notes = prepared.workspace.changed_fixtures();
 
     let view = prepared.workspace.view();
     let mut findings = score::mark(&prepared.checks, &seen, &view);
     prepared.mark_activation(&seen, &mut findings);
-    let marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let (marks, judge_notes) = prepared.judge(exam, &seen, &view, &fixture_notes).await;
 
     notes.extend(fixture_notes);
+    notes.extend(judge_notes);
     let record = prepared.record(seen, findings, marks, notes);
     prepared.keep(exam, record).await
 }

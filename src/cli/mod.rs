@@ -7,6 +7,7 @@ mod check;
 mod convert;
 mod evals;
 mod formats;
+mod gateway;
 mod init;
 mod lint;
 mod list;
@@ -48,6 +49,8 @@ enum Command {
     Formats(formats::Args),
     /// Read skills as a critic would: the specification, links, scripts, conventions
     Lint(lint::Args),
+    /// Serve a model gateway alone: play a script, meter, record or replay
+    Gateway(gateway::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
 }
@@ -58,6 +61,7 @@ Exit codes:
   1    a gate failed
   2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
+  4    the budget was used up; the results so far are kept
   130  interrupted";
 
 /// Runs the program.
@@ -71,6 +75,7 @@ pub fn main() -> ExitCode {
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
+        Command::Gateway(args) => gateway::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
     };
     ExitCode::from(code)
@@ -105,6 +110,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
             | IntakeError::Script { .. }
+            | IntakeError::Cassette(_)
             | IntakeError::Missing(_),
         ) => 2,
         None if error.downcast_ref::<StoreError>().is_some() => 3,

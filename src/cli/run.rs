@@ -1,5 +1,6 @@
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
@@ -7,12 +8,13 @@ use super::evals::{Choices, Evals};
 use super::{colour, complain, environment, runtime};
 use crate::dialects;
 use crate::event::Sinks;
-use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::gateway::{Budget, Ledger, Prices};
+use crate::intake::{self, Ask, IntakeError, Reading, Shared};
 use crate::model::{Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS};
 use crate::stage::Hidden;
 use crate::store::{RunDir, RunInfo, Scrubber};
 
@@ -22,7 +24,9 @@ Examples:
   practicum run                             every eval below this folder
   practicum run skills/release-notes        the evals of one skill
   practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
-  practicum run . --repeat 5 -j 4           five runs of each case, four at a time")]
+  practicum run . --repeat 5 -j 4           five runs of each case, four at a time
+  practicum run . --max-cost 2.50           stop when $2.50 are spent
+  practicum run . --record tape.jsonl       keep what the model said, for --replay tape.jsonl")]
 pub struct Args {
     #[command(flatten)]
     evals: Evals,
@@ -32,8 +36,23 @@ pub struct Args {
     #[arg(long, value_name = "GLOB")]
     case: Vec<String>,
     /// A script that answers in place of the model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
     script: Option<PathBuf>,
+    /// Write what the model is asked and answers to a new file, to be replayed later
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer from such a file in place of the model; what is asked otherwise is reported
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Stop when the run has spent this much, in USD
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<String>,
+    /// Stop when the run has used this many tokens, those from a cache included
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<String>,
+    /// Prices of models, before those that are known (TOML)
+    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
+    prices: Option<PathBuf>,
     /// Leave judged checks unscored
     #[arg(long)]
     no_judge: bool,
@@ -63,10 +82,18 @@ pub fn main(args: Args) -> u8 {
 
 fn run(args: Args) -> anyhow::Result<u8> {
     let environment = environment();
-    let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..args.evals.ask() };
+    let ask = Ask {
+        script: args.script.clone(),
+        record: args.record.clone(),
+        replay: args.replay.clone(),
+        no_judge: args.no_judge,
+        ..args.evals.ask()
+    };
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
+    flags.extend(args.max_cost.clone().map(|usd| (MAX_COST.name, usd)));
+    flags.extend(args.max_tokens.clone().map(|tokens| (MAX_TOKENS.name, tokens)));
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
@@ -87,6 +114,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
     if plan.trials.is_empty() {
         bail!("there is nothing to run: no case matches");
     }
+    let ledger = Arc::new(ledger(&layers, args.prices.as_deref())?);
     show_plan(&plan);
     if args.dry_run {
         return Ok(0);
@@ -96,13 +124,16 @@ fn run(args: Args) -> anyhow::Result<u8> {
     let runtime = runtime().context("cannot start")?;
     let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
     let run_dir = RunDir::create(&project, jiff::Timestamp::now())?;
-    run_dir.write_info(&info(&plan, &run_dir, scripted))?;
+    let replayed = ask.replay.is_some();
+    run_dir.write_info(&RunInfo { replayed, ..info(&plan, &run_dir, scripted) })?;
     let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
     let scrubber = Scrubber::new(&environment);
     let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
     sinks.push(Box::new(Progress::new(std::io::stderr())));
     let examined = runtime.block_on(async {
-        let suites = intake::means(&plan.suites, &ask, &environment).await?;
+        let cleaner = scrubber.clone();
+        let shared = Shared { ledger: Arc::clone(&ledger), scrub: Arc::new(move |text| cleaner.text(text)) };
+        let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
         let stop = Stop::default();
         tokio::spawn(heed_interrupts(stop.clone()));
         let hidden = Hidden::new(
@@ -123,6 +154,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
             jobs,
             run_dir: run_dir.clone(),
             scrubber,
+            ledger,
             stop,
         };
         Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
@@ -135,6 +167,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         troubles: &examined.troubles,
         run_dir: run_dir.path(),
         scripted,
+        replayed,
     };
     show_results(&results, args.json)?;
     Ok(examined.summary.exit)
@@ -261,7 +294,19 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
         settings: settings.collect(),
         trials: trials.collect(),
         scripted,
+        replayed: false,
     }
+}
+
+/// What the run may spend, and what things cost.
+fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
+    let max_cost = layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value;
+    let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
+    let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
+    if let Some(usd) = max_cost {
+        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
+    }
+    Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.

@@ -31,6 +31,8 @@ pub const KNOBS: &[&str] = &[
     JUDGE_TRANSPORT.name,
     JUDGE_VOTES.name,
     JOBS.name,
+    MAX_COST.name,
+    MAX_TOKENS.name,
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
@@ -171,6 +173,31 @@ pub static JOBS: Knob<usize> = Knob {
     in_format: |_| None,
     // An agent waits for its model most of the time, so more run than there are cores.
     default: || std::thread::available_parallelism().map_or(4, |cores| (2 * cores.get()).clamp(2, 8)),
+};
+
+pub static MAX_COST: Knob<Option<f64>> = Knob {
+    name: "max-cost",
+    env: &["PRACTICUM_MAX_COST"],
+    parse: |text| {
+        let usd = text.trim().trim_start_matches('$').parse().ok();
+        let usd = usd.filter(|usd: &f64| usd.is_finite() && *usd > 0.0);
+        usd.map(Some).ok_or_else(|| "it must be an amount of USD, such as 2.50".to_owned())
+    },
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || None,
+};
+
+pub static MAX_TOKENS: Knob<Option<u64>> = Knob {
+    name: "max-tokens",
+    env: &["PRACTICUM_MAX_TOKENS"],
+    parse: |text| {
+        let tokens = text.trim().parse().ok().filter(|tokens: &u64| *tokens > 0);
+        tokens.map(Some).ok_or_else(|| "it must be a whole number of tokens, at least 1".to_owned())
+    },
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || None,
 };
 
 fn list(text: &str) -> impl Iterator<Item = &str> {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use agents::own_agents;
-pub use knobs::{JOBS, KNOBS, Knob};
+pub use knobs::{JOBS, KNOBS, Knob, MAX_COST, MAX_TOKENS};
 pub use layers::{Layers, Projects, SettingsError, project_root};
 
 use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport};

@@ -27,6 +27,9 @@ pub struct RunInfo {
     pub trials: Vec<Value>,
     /// Whether the model's answers were scripted.
     pub scripted: bool,
+    /// Whether they came from a cassette.
+    #[serde(default)]
+    pub replayed: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
