@@ -174,6 +174,7 @@ async fn ask(shared: &Shared, scope: &Arc<TrialScope>, api: Api, parts: &Parts, 
         status: 0,
         api,
         counts: true,
+        real: false,
     };
     if let Err(denied) = shared.setup.ledger.may_ask(&request.model) {
         return metering.deny(denied);
@@ -205,6 +206,8 @@ struct Metering {
     status: u16,
     api: Api,
     counts: bool,
+    /// Another server answers, so that nothing told does not mean nothing used.
+    real: bool,
 }
 
 impl Metering {
@@ -221,6 +224,7 @@ impl Metering {
             status: 0,
             api,
             counts: false,
+            real: false,
         }
     }
 
@@ -267,7 +271,7 @@ impl Drop for Metering {
         let model = model.unwrap_or_else(|| self.model.clone());
         match usage {
             Some(usage) => self.spend(&model, usage),
-            None if (200..300).contains(&self.status) && self.counter.bytes > 0 => self.spend_unknown(),
+            None if self.real && (200..300).contains(&self.status) => self.spend_unknown(),
             None => {}
         }
         let Some(log) = &self.shared.setup.log else { return };
@@ -327,6 +331,7 @@ fn deliver(delivery: Delivery, api: Api, streaming: bool, mut metering: Metering
 fn passed_response(passed: Passed, mut metering: Metering) -> Response {
     let status = StatusCode::from_u16(passed.status).unwrap_or(StatusCode::BAD_GATEWAY);
     metering.counter = Counter::new(metering.api, passed.is_stream());
+    metering.real = true;
     let state = Some((passed.body, metering));
     let body = Body::from_stream(stream::unfold(state, |state| async move {
         let (mut body, mut metering) = state?;
