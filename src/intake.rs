@@ -304,13 +304,15 @@ pub async fn means(
     Ok(all)
 }
 
+type StandIn = (Arc<dyn Answer>, Stand);
+
 /// Who answers in the model's place or listens to it, if anyone does.
 fn stand_in(
     script: Option<&Path>,
     ask: &Ask,
     env: &BTreeMap<String, String>,
     shared: &Shared,
-) -> Result<Option<(Arc<dyn Answer>, Stand)>, IntakeError> {
+) -> Result<Option<StandIn>, IntakeError> {
     if let Some(path) = script {
         return Ok(Some((Arc::new(scripted(path)?), Stand::Script)));
     }

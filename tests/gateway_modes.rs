@@ -42,7 +42,7 @@ scenarios:
     steps:
       - text: I will use the skill, as somebody with my-own-password would.
         tools: [{ name: Skill, input: { skill: greeter } }]
-      - tools: [{ name: Bash, input: { command: \"echo 'Ahoy, Alice!' > hello.txt; pwd; date\" } }]
+      - tools: [{ name: Bash, input: { command: \"echo 'Ahoy, Alice!' > hello.txt; env > env.txt; pwd; date\" } }]
       - text: Ahoy, Alice!
 ";
 
@@ -136,13 +136,20 @@ fn comparable(mut summary: Value) -> Value {
 fn record_and_replay(agent: &str) {
     let project = project();
     let model = model(&project);
-    let recorded = run(&project, Some(&model), &["--agent", agent, "--record", "tape.jsonl"]).exits(0).json();
+    let how = ["--agent", agent, "--repeat", "3", "-j", "3"];
+    let recorded =
+        run(&project, Some(&model), &[&how[..], &["--record", "tape.jsonl"]].concat()).exits(0).json();
     let case = &recorded["cases"][0];
-    assert_eq!((&case["passed"], &case["fired"]["yes"]), (&1.into(), &1.into()), "{recorded}");
+    assert_eq!((&case["passed"], &case["fired"]["yes"]), (&3.into(), &3.into()), "{recorded}");
     assert!(recorded["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{recorded}");
     assert!(recorded["tokens"]["output"].as_u64().is_some_and(|tokens| tokens > 0), "{recorded}");
     drop(model);
 
+    let trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
+    for trial in trials {
+        let env = std::fs::read_to_string(trial.path().join("files/env.txt")).expect("what the agent saw");
+        assert!(env.contains("ANTHROPIC_API_KEY=gateway\n"), "only a placeholder: {env}");
+    }
     let tape = std::fs::read_to_string(project.path().join("tape.jsonl")).expect("a cassette");
     for secret in [KEY, "my-own-password", "practicum-"] {
         let found = tape.lines().find(|line| line.contains(secret));
@@ -150,14 +157,14 @@ fn record_and_replay(agent: &str) {
     }
     assert!(tape.contains("\"kind\":\"judge\"") && tape.contains("\"kind\":\"agent\""));
 
-    let replayed = run(&project, None, &["--agent", agent, "--replay", "tape.jsonl"]);
+    let replayed = run(&project, None, &[&how[..], &["--replay", "tape.jsonl"]].concat());
     assert!(!replayed.stderr.contains("replay:"), "{}", replayed.stderr);
     assert_eq!(comparable(replayed.exits(0).json()), comparable(recorded));
 
     project.write("greeter/SKILL.md", &SKILL.replace("Say ahoy.", "Say hello."));
-    let drifted = run(&project, None, &["--agent", agent, "--replay", "tape.jsonl"]).exits(3);
+    let drifted = run(&project, None, &[&how[..], &["--replay", "tape.jsonl"]].concat()).exits(3);
     let summary = drifted.json();
-    assert_eq!(summary["cases"][0]["endings"]["api_failed"], 1, "{summary}");
+    assert_eq!(summary["cases"][0]["endings"]["api_failed"], 3, "{summary}");
     let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
     let notes: String = runs
         .map(|run| std::fs::read_to_string(run.path().join("events.jsonl")).expect("events"))
@@ -174,6 +181,27 @@ fn the_builtin_agent_is_replayed_with_the_same_summary_and_drift_is_told() {
 #[test]
 fn the_real_claude_code_is_replayed_with_the_same_summary_and_drift_is_told() {
     record_and_replay("claude");
+}
+
+#[test]
+fn every_api_is_metered_with_a_real_process() {
+    for (api, url, name, key) in [
+        ("anthropic", "anthropic-messages", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY"),
+        ("openai-responses", "openai-responses", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+        ("openai-chat", "openai-chat", "OPENAI_BASE_URL", "OPENAI_API_KEY"),
+    ] {
+        let project = project();
+        let model = model(&project);
+        let args = ["run", "evals", "--json", "--no-judge", "--max-cost", "5", "--model", "gpt-5.4"];
+        let mut command = project.practicum(&args);
+        command.env(name, model.url(url)).env(key, KEY).env("PRACTICUM_BUILTIN_API", api);
+        let ran = Ran::of(command.output().expect("practicum starts"));
+        let summary = ran.json();
+        assert_eq!(summary["cases"][0]["endings"]["finished"], 1, "{api}: {summary}");
+        assert!(summary["cost_usd"].as_f64().is_some_and(|cost| cost > 0.0), "{api}: {summary}");
+        let (_, log) = model.interrupt();
+        assert_eq!(log.matches(&format!("{url} gpt-5.4 200")).count(), 3, "{log}");
+    }
 }
 
 /// Goes on for as long as it is let.

@@ -26,7 +26,7 @@ Examples:
   practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
   practicum run . --repeat 5 -j 4           five runs of each case, four at a time
   practicum run . --max-cost 2.50           stop when $2.50 are spent
-  practicum run . --record tape.jsonl       keep what the model said, for --replay tape.jsonl")]
+  practicum run . --record a.cassette.jsonl   keep what the model says, for --replay")]
 pub struct Args {
     #[command(flatten)]
     evals: Evals,
@@ -140,7 +140,8 @@ fn run(args: Args) -> anyhow::Result<u8> {
             plan.suites
                 .iter()
                 .map(|planned| planned.suite.origin.path.clone())
-                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone())),
+                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
+                .chain([&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute)),
         );
         let exam = Exam {
             plan,
@@ -296,6 +297,10 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool) -> RunInfo {
         scripted,
         replayed: false,
     }
+}
+
+fn absolute(path: &PathBuf) -> Option<PathBuf> {
+    std::path::absolute(path).ok()
 }
 
 /// What the run may spend, and what things cost.

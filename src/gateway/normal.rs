@@ -58,9 +58,16 @@ static VOLATILE: LazyLock<Vec<(Regex, &'static str)>> = LazyLock::new(|| {
     let rows = [
         // What Claude Code writes above its system prompt, for the vendor's accounts.
         (r"(?m)^x-anthropic-billing-header: .*$".to_owned(), "<billing>"),
-        (r"(?m)^( *(?:- )?OS Version: ).*$".to_owned(), "${1}<os>"),
+        (r"(?m)^( *- (?:OS Version|Platform|Shell): ).*$".to_owned(), "${1}<machine>"),
         (r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b".to_owned(), "<uuid>"),
         (r"\b[0-9a-f]{32,64}\b".to_owned(), "<hex>"),
+        // As `date` says it.
+        (
+            format!(
+                r"\b[A-Z][a-z]{{2}} {months} +\d{{1,2}} \d{{2}}:\d{{2}}:\d{{2}} (?:[AP]M )?[A-Z]+ \d{{4}}\b"
+            ),
+            "<date>",
+        ),
         (
             r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
                 .to_owned(),
@@ -134,13 +141,14 @@ mod tests {
             ("took until 10:11:12", "took until 23:59:59"),
             ("Sunday, November 15, 2026", "Monday, Jan 3, 2027"),
             ("15 Nov 2026", "3 January 2027"),
+            ("now Sun Nov 15 22:41:53 UTC 2026", "now Mon Jan  4 01:00:00 CET 2027"),
             ("at 1763200000123 ms", "at 1763200000999 ms"),
             ("/tmp/practicum-AbC123/x/y", "/var/folders/q1/T/practicum-ZZZ999/x/y"),
             ("projects/-tmp-practicum-AbC123-x", "projects/-tmp-practicum-ZZZ999-x"),
         ] {
             assert_eq!(without_volatile(one), without_volatile(other));
         }
-        assert_eq!(VOLATILE.len(), 12, "every pattern is one");
+        assert_eq!(VOLATILE.len(), 13, "every pattern is one");
         for (one, other) in [("port 8080", "port 8081"), ("v1.2.3", "v1.2.4"), ("abc1234", "abc1235")] {
             assert_ne!(without_volatile(one), without_volatile(other));
         }

@@ -55,10 +55,9 @@ impl Prices {
         if let Some((model, _)) = own.models.iter().find(|(_, price)| wrong(price)) {
             return Err(error(format!("{model} has a price that is no price")));
         }
-        let mut prices = Self::default();
-        prices.date = own.date;
-        prices.models.extend(own.models);
-        Ok(prices)
+        let Self { mut models, .. } = Self::default();
+        models.extend(own.models);
+        Ok(Self { date: own.date, models })
     }
 
     /// The price of a model or of a dated version of it. What a longer name costs cannot be told

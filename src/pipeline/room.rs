@@ -137,7 +137,9 @@ impl Prepared<'_> {
     /// What the gateway knows better than the agent: tokens, money, and why it got no answer.
     /// Without one, the agent's own word is all there is to hold against the budget.
     pub fn settle(&self, exam: &Exam, seen: &mut Observation) {
-        let Some(scope) = &self.scope else {
+        // An agent that went around the gateway is in the same place as one that has none.
+        let asked = self.scope.as_ref().filter(|scope| scope.requests() > 0);
+        let Some(scope) = asked else {
             let model = seen.model.as_deref().unwrap_or_default();
             let cost = seen.cost_usd.or_else(|| exam.ledger.prices().cost(model, seen.usage));
             exam.ledger.spend(seen.usage, cost);

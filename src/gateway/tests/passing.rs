@@ -66,6 +66,7 @@ scenarios:
 #[tokio::test]
 async fn tokens_and_money_are_counted_in_every_api_streaming_and_not() {
     let (_upstream, behind) = model(HELLO).await;
+    let ids = regex::Regex::new("_[0-9a-f]{6,}[0-9a-f_]*|msg[-_a-z0-9]*").expect("a pattern");
     for api in Api::ALL {
         for stream in [false, true] {
             for (model, cost) in [("claude-sonnet-4-6", Some(4.500003)), ("nobody-knows", None)] {
@@ -75,7 +76,6 @@ async fn tokens_and_money_are_counted_in_every_api_streaming_and_not() {
                 let (status, body) = outcome(ask(&scope, api, model, "hello", stream)).await;
                 assert_eq!(status, 200, "{body}");
                 let direct = outcome(ask(&behind, api, model, "hello", stream)).await.1;
-                let ids = regex::Regex::new("_[0-9a-f]{6,}[0-9a-f_]*|msg[-_a-z0-9]*").expect("a pattern");
                 assert_eq!(ids.replace_all(&body, "id"), ids.replace_all(&direct, "id"), "unchanged");
                 let what = format!("{api:?} {stream} {model}");
                 let usage = Usage { input: 1_000_000, output: 100_000, cache_read: 10, cache_write: 0 };
