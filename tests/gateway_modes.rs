@@ -42,7 +42,7 @@ scenarios:
     steps:
       - text: I will use the skill, as somebody with my-own-password would.
         tools: [{ name: Skill, input: { skill: greeter } }]
-      - tools: [{ name: Bash, input: { command: \"echo 'Ahoy, Alice!' > hello.txt; env > env.txt; pwd; date\" } }]
+      - tools: [{ name: Bash, input: { command: \"echo 'Ahoy, Alice!' > hello.txt; echo key=$ANTHROPIC_API_KEY > key.txt; pwd; date\" } }]
       - text: Ahoy, Alice!
 ";
 
@@ -147,11 +147,11 @@ fn record_and_replay(agent: &str) {
 
     let trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
     for trial in trials {
-        let env = std::fs::read_to_string(trial.path().join("files/env.txt")).expect("what the agent saw");
-        assert!(env.contains("ANTHROPIC_API_KEY=gateway\n"), "only a placeholder: {env}");
+        let seen = std::fs::read_to_string(trial.path().join("files/key.txt")).expect("what the agent saw");
+        assert!(["key=gateway\n", "key=\n"].contains(&seen.as_str()), "at most a placeholder: {seen}");
     }
     let tape = std::fs::read_to_string(project.path().join("tape.jsonl")).expect("a cassette");
-    for secret in [KEY, "my-own-password", "practicum-"] {
+    for secret in [KEY, "my-own-password", "/practicum-"] {
         let found = tape.lines().find(|line| line.contains(secret));
         assert!(found.is_none(), "{secret} in {found:?}");
     }
