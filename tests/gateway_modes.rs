@@ -241,6 +241,23 @@ fn a_budget_ends_a_run_in_its_middle() {
 }
 
 #[test]
+fn a_judge_spends_from_the_same_purse() {
+    let project = project();
+    let usage = "usage: { input: 90, output: 10 }";
+    project.write("model.yaml", &format!(
+        "practicum_script: 1\nscenarios:\n  - when: Greet Alice\n    steps:\n      - {{ text: 'Ahoy, Alice!', {usage} }}\n"
+    ));
+    let model = model(&project);
+    let summary = run(&project, Some(&model), &["--max-tokens", "100"]).exits(4).json();
+    let case = &summary["cases"][0];
+    assert_eq!(case["endings"]["finished"], 1, "{summary}");
+    let judged = case["checks"].as_array().expect("checks").iter().find(|check| check["id"] == "friendly");
+    assert_eq!(judged.expect("the check")["not_scored"], 1, "{summary}");
+    let (_, log) = model.interrupt();
+    assert_eq!(log.lines().count(), 1, "the judge never got through: {log}");
+}
+
+#[test]
 fn a_budget_holds_between_trials_of_an_agent_that_cannot_be_metered() {
     let project = project();
     project.write(

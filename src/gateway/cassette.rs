@@ -220,26 +220,30 @@ fn join(first: &mut Value, second: &Value) -> bool {
     else {
         return false;
     };
-    let bare = |value: &Value| {
-        let mut bare = value.clone();
-        if let Some(piece) = bare.pointer_mut(at) {
-            *piece = Value::Null;
-        }
-        if let Some(fields) = bare.as_object_mut() {
-            fields.shift_remove("sequence_number");
-        }
-        bare
-    };
-    if bare(first) != bare(second) {
+    let (Some(piece), Some(more)) = (first.pointer_mut(at), second.pointer(at).and_then(Value::as_str))
+    else {
         return false;
+    };
+    // Out of the way while the rest is compared: it grows with every piece.
+    let mut whole = piece.take();
+    let same = without_piece(first.clone(), at) == without_piece(second.clone(), at);
+    if let (Value::String(text), true) = (&mut whole, same) {
+        text.push_str(more);
     }
-    match (first.pointer_mut(at), second.pointer(at)) {
-        (Some(Value::String(text)), Some(Value::String(more))) => {
-            text.push_str(more);
-            true
-        }
-        _ => false,
+    if let Some(piece) = first.pointer_mut(at) {
+        *piece = whole;
     }
+    same
+}
+
+fn without_piece(mut value: Value, at: &str) -> Value {
+    if let Some(piece) = value.pointer_mut(at) {
+        *piece = Value::Null;
+    }
+    if let Some(fields) = value.as_object_mut() {
+        fields.shift_remove("sequence_number");
+    }
+    value
 }
 
 #[cfg(test)]

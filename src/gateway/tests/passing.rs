@@ -221,8 +221,8 @@ scenarios:
   - when: greet
     steps:
       - thinking: Where is it?
-        text: "A text that is long enough to be sent in several pieces, with my-password somewhere in it, yes."
-        tools: [{ name: Write, input: { file_path: "/record/room/workspace/and/a/long/way/down/x.txt", content: "in -record-room-workspace" } }]
+        text: "A text that is sent in several pieces, and my-password is cut in two by that."
+        tools: [{ name: Write, input: { content: "in -record-room-workspace, and some more of the words", file_path: "/record/room/workspace/and/a/long/way/down/x.txt" } }]
       - Done.
   - { when: busy, steps: [{ error: 529, message: "busy sk-very-secret-key", times: 1 }, fine] }
 "#;
@@ -248,6 +248,12 @@ async fn what_was_recorded_is_replayed_elsewhere_without_the_model() {
             let path = folder.path().join("c.jsonl");
             let first = recorded(&path, api, stream).await;
             assert_eq!(first.iter().map(|(status, _)| *status).collect::<Vec<_>>(), [200, 529, 200]);
+            if stream && api != Api::OpenAiResponses {
+                // That API repeats every text in one piece; the others show what is tested here.
+                assert!(
+                    !first[0].1.contains("my-password") && !first[0].1.contains("/record/room/workspace")
+                );
+            }
             let text = std::fs::read_to_string(&path).expect("a cassette");
             for secret in [KEY, "my-password", "/record/room", "-record-room"] {
                 assert!(!text.contains(secret), "{secret}: {text}");
