@@ -9,11 +9,13 @@ use std::sync::Arc;
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
-use crate::gateway::{Gateway, ScopeKind, Script};
+use crate::gateway::{
+    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, Script, Scrub, Setup, Upstream,
+};
 use crate::judge::Judge;
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
 use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
-use crate::pipeline::SuiteMeans;
+use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{
@@ -33,6 +35,10 @@ pub struct Ask {
     pub skill: Option<PathBuf>,
     /// A script in place of the model, whatever the files say.
     pub script: Option<PathBuf>,
+    /// A cassette to write what the model is asked and answers.
+    pub record: Option<PathBuf>,
+    /// A cassette in place of the model.
+    pub replay: Option<PathBuf>,
     pub no_judge: bool,
 }
 
@@ -86,6 +92,8 @@ pub enum IntakeError {
     NotInstalled(#[from] crate::agents::LaunchError),
     #[error("the script {path} cannot be used")]
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
     #[error(transparent)]
@@ -258,6 +266,9 @@ fn choose_agents(
 /// A suite's script stands in for the model of the suite's own agent; naming another agent
 /// means asking a real model.
 fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+    if ask.record.is_some() || ask.replay.is_some() {
+        return None;
+    }
     if let Some(script) = &ask.script {
         return Some(std::path::absolute(script).unwrap_or_else(|_| script.clone()));
     }
@@ -265,45 +276,80 @@ fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf>
     suite.run.script.clone().filter(|_| own)
 }
 
+/// What the gateways of a run share.
+pub struct Shared {
+    pub ledger: Arc<Ledger>,
+    /// Takes secrets out of what is recorded.
+    pub scrub: Scrub,
+}
+
 /// Gateways and judges for the planned suites, in their order.
 pub async fn means(
     planned: &[Planned],
     ask: &Ask,
     env: &BTreeMap<String, String>,
+    shared: &Shared,
 ) -> Result<Vec<SuiteMeans>, IntakeError> {
-    let mut gateways: BTreeMap<PathBuf, Arc<Gateway>> = BTreeMap::new();
+    let mut gateways: BTreeMap<Option<&Path>, (Arc<Gateway>, Stand)> = BTreeMap::new();
     let mut all = Vec::new();
     for suite in planned {
-        let gateway = match &suite.script {
-            Some(path) => match gateways.get(path) {
-                Some(gateway) => Some(Arc::clone(gateway)),
-                None => {
-                    let gateway = Arc::new(scripted(path).await?);
-                    gateways.insert(path.clone(), Arc::clone(&gateway));
-                    Some(gateway)
+        // Suites without a script of their own have one gateway together, if they have any.
+        let script = suite.script.as_deref();
+        let gateway = match gateways.get(&script) {
+            Some((gateway, stand)) => Some((Arc::clone(gateway), *stand)),
+            None => match stand_in(script, ask, env, shared)? {
+                Some((answer, stand)) => {
+                    let setup = Setup { answer, ledger: Arc::clone(&shared.ledger), port: 0, log: None };
+                    let gateway = Arc::new(Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?);
+                    gateways.insert(script, (Arc::clone(&gateway), stand));
+                    Some((gateway, stand))
                 }
+                None => None,
             },
-            None => None,
         };
-        let judge_scope =
-            gateway.as_ref().map(|gateway| gateway.register("judge", ScopeKind::Judge, BTreeMap::new()));
+        let address = gateway.as_ref().map(|(gateway, _)| format!("http://{}", gateway.address()));
         let judge = if ask.no_judge {
             Err("--no-judge was given".to_owned())
         } else {
-            judge(&suite.settings, judge_scope.as_ref().map(|scope| scope.base_url()), env).map(Arc::new)
+            judge(&suite.settings, address, env).map(Arc::new)
         };
-        all.push(SuiteMeans { gateway, judge, judge_scope });
+        all.push(SuiteMeans { gateway, judge });
     }
     Ok(all)
 }
 
-async fn scripted(path: &Path) -> Result<Gateway, IntakeError> {
+type StandIn = (Arc<dyn Answer>, Stand);
+
+/// Who answers in the model's place or listens to it, if anyone does.
+fn stand_in(
+    script: Option<&Path>,
+    ask: &Ask,
+    env: &BTreeMap<String, String>,
+    shared: &Shared,
+) -> Result<Option<StandIn>, IntakeError> {
+    if let Some(path) = script {
+        return Ok(Some((Arc::new(scripted(path)?), Stand::Script)));
+    }
+    if let Some(path) = &ask.replay {
+        let replay = Replay::new(Cassette::read(path)?, Arc::clone(&shared.scrub));
+        return Ok(Some((Arc::new(replay), Stand::Replay)));
+    }
+    if let Some(path) = &ask.record {
+        let record = Record::create(path, Upstream::from_env(env), Arc::clone(&shared.scrub))?;
+        return Ok(Some((Arc::new(record), Stand::Record)));
+    }
+    if shared.ledger.has_budget() {
+        return Ok(Some((Arc::new(Meter::new(Upstream::from_env(env))), Stand::Meter)));
+    }
+    Ok(None)
+}
+
+/// Reads a script that must be usable.
+pub fn scripted(path: &Path) -> Result<Script, IntakeError> {
     let mut diagnostics = Diagnostics::default();
     let (text, script) = Script::read(path, &mut diagnostics);
     match script {
-        Some(script) if !diagnostics.has_errors() => {
-            Gateway::start(Arc::new(script)).await.map_err(IntakeError::Gateway)
-        }
+        Some(script) if !diagnostics.has_errors() => Ok(script),
         _ => Err(IntakeError::Script { path: path.to_owned(), text, diagnostics }),
     }
 }
@@ -330,7 +376,7 @@ const OPENAI_JUDGE: &str = "gpt-5.4";
 
 fn judge(
     settings: &Settings,
-    gateway: Option<&str>,
+    gateway: Option<String>,
     env: &BTreeMap<String, String>,
 ) -> Result<Judge, String> {
     let model = settings.judge_model.value.as_deref();
@@ -339,11 +385,10 @@ fn judge(
         Provider::Anthropic | Provider::Auto => (Api::AnthropicMessages, ANTHROPIC_JUDGE),
     };
     let endpoint = match gateway {
-        Some(url) => Endpoint {
-            api: Api::AnthropicMessages,
-            base_url: url.to_owned(),
-            credential: Some(Credential::ApiKey(Secret::new("gateway"))),
-        },
+        // Each trial's judge gets an address of its own there, later.
+        Some(base_url) => {
+            Endpoint { api, base_url, credential: Some(Credential::ApiKey(Secret::new("gateway"))) }
+        }
         None if settings.judge_transport.value == Transport::Cli => {
             return Err("the cli transport cannot judge yet; use --transport api".to_owned());
         }

@@ -19,7 +19,7 @@ pub use reuse::{Known, Prior};
 use crate::agents::Agent;
 use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::{Gateway, Scope};
+use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
 use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
 use crate::observe::observe;
@@ -47,6 +47,8 @@ pub struct Exam {
     pub jobs: usize,
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
+    /// What the run may spend.
+    pub ledger: Arc<Ledger>,
     pub stop: Stop,
     /// What need not run.
     pub prior: Prior,
@@ -59,12 +61,37 @@ pub struct Exam {
 
 /// What one suite is run and judged with.
 pub struct SuiteMeans {
-    /// Stands in for the model.
-    pub gateway: Option<Arc<Gateway>>,
+    /// Stands in for the model, or between us and it.
+    pub gateway: Option<(Arc<Gateway>, Stand)>,
     /// Why nobody judges, if nobody does.
     pub judge: Result<Arc<Judge>, String>,
-    /// The judge's own address at the gateway, open as long as this lives.
-    pub judge_scope: Option<Scope>,
+}
+
+/// What a gateway does for a suite.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stand {
+    Script,
+    Replay,
+    Record,
+    Meter,
+}
+
+impl Stand {
+    /// Whether tokens and money at the gateway are those of a model, now or when it was recorded.
+    fn is_real(self) -> bool {
+        match self {
+            Stand::Script => false,
+            Stand::Replay | Stand::Record | Stand::Meter => true,
+        }
+    }
+
+    /// Whether an agent that cannot be pointed at a gateway may go its own way.
+    fn is_optional(self) -> bool {
+        match self {
+            Stand::Script | Stand::Replay | Stand::Record => false,
+            Stand::Meter => true,
+        }
+    }
 }
 
 /// How a run is ended early: no new trials, or none at all.
@@ -127,8 +154,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut next = 0;
     loop {
-        let ending = exam.stop.is_stopping() || (failed && exam.fail_fast);
-        while !ending && running.len() < exam.jobs && next < exam.plan.trials.len() {
+        while running.len() < exam.jobs && next < exam.plan.trials.len() && may_begin(&exam, failed) {
             let trial = &exam.plan.trials[next];
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, next) {
@@ -170,8 +196,23 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         }
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
-    let outcome = if exam.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
     tally.allow_unscored(exam.allow_unscored);
+    let left = exam.plan.trials.len() - next;
+    let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
+    let outcome = match exam.stop.is_stopping() {
+        true => Outcome::Interrupted,
+        false if broke => Outcome::OverBudget,
+        false => Outcome::Completed,
+    };
+    if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
+        let text = format!("the budget is used up: {why}; {left} trials were not begun");
+        tell(&mut sinks, &RunEvent::Notice { text });
+    }
+    if exam.ledger.is_blind() {
+        let text =
+            "not everything that was spent has a known price; the limit in money holds only for the rest";
+        tell(&mut sinks, &RunEvent::Notice { text: text.to_owned() });
+    }
     let summary =
         tally.summary(exam.run_dir.id(), &gates(&exam.plan), started.elapsed().as_secs_f64(), outcome);
     exam.run_dir.write_summary(&summary)?;
@@ -191,6 +232,11 @@ fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord,
     }
 }
 
+fn may_begin(exam: &Exam, failed: bool) -> bool {
+    let ending = exam.stop.is_stopping() || (failed && exam.fail_fast);
+    !ending && exam.ledger.used_up().is_none()
+}
+
 /// One trial: stage, run, observe, mark, judge, keep.
 async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let trial = &exam.plan.trials[index];
@@ -200,15 +246,17 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     };
     let (raw, mut notes) = prepared.converse(exam).await;
     notes.extend(prepared.tear_down(exam).await);
-    let seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    prepared.settle(exam, &mut seen);
     let fixture_notes = prepared.workspace.changed_fixtures();
 
     let view = prepared.workspace.view();
     let mut findings = score::mark(&prepared.checks, &seen, &view);
     prepared.mark_activation(&seen, &mut findings);
-    let marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let (marks, judge_notes) = prepared.judge(exam, &seen, &view, &fixture_notes).await;
 
     notes.extend(fixture_notes);
+    notes.extend(judge_notes);
     let key = exam.prior.keys.get(index).cloned();
     let record = prepared.record(key, seen, findings, marks, notes);
     prepared.keep(exam, record).await

@@ -214,6 +214,12 @@ impl Agent {
             for name in &self.credentials.variables {
                 env.remove(name);
             }
+            // An agent that knows several vendors must not find a way around the gateway.
+            for (name, suffix) in [("ANTHROPIC_BASE_URL", ""), ("OPENAI_BASE_URL", "/v1")] {
+                if self.pass_env.iter().any(|passed| passed == name) {
+                    env.insert(name.to_owned(), format!("{gateway}{suffix}"));
+                }
+            }
             env.insert(route.base_url.clone(), format!("{gateway}{}", route.suffix));
             env.insert(route.key.clone(), "gateway".to_owned());
         }
@@ -330,6 +336,11 @@ mod tests {
             !env.values().any(|value| value == "sk-1" || value == "tok"),
             "a scripted run gets no real key"
         );
+
+        let agent = super::super::agent("builtin").expect("known");
+        let user = BTreeMap::from([("OPENAI_BASE_URL".to_owned(), "http://own/v1".to_owned())]);
+        let env = agent.environment(&scripted, &user).expect("an environment");
+        assert_eq!(env.get("OPENAI_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x/v1"));
     }
 
     #[test]

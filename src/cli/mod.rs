@@ -10,6 +10,7 @@ mod convert;
 mod doctor;
 mod evals;
 mod formats;
+mod gateway;
 mod init;
 mod lint;
 mod list;
@@ -65,6 +66,8 @@ enum Command {
     Lint(lint::Args),
     /// Print the JSON Schema of a file that is read or written
     Schema(schema::Args),
+    /// Serve a model gateway alone: play a script, meter, record or replay
+    Gateway(gateway::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
     #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
@@ -77,6 +80,7 @@ Exit codes:
   1    a gate failed
   2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
+  4    the budget was used up; the results so far are kept
   130  interrupted";
 
 /// Runs the program.
@@ -95,6 +99,7 @@ pub fn main() -> ExitCode {
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
+        Command::Gateway(args) => gateway::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
         Command::Confined(args) => confined::main(args),
     };
@@ -140,6 +145,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::NotOfSuite { .. }
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
+            | IntakeError::Cassette(_)
             | IntakeError::Missing(_),
         ) => 2,
         None if error.downcast_ref::<StoreError>().is_some() => 3,

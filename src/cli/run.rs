@@ -1,5 +1,6 @@
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
@@ -7,13 +8,14 @@ use super::evals::{Choices, Evals};
 use super::{colour, complain, environment, runtime, sweep_up};
 use crate::dialects;
 use crate::event::Sinks;
-use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::gateway::{Budget, Ledger, Prices};
+use crate::intake::{self, Ask, IntakeError, Reading, Shared};
 use crate::key::Keys;
 use crate::model::{Ratio, Severity, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
 use crate::stage::Hidden;
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
@@ -23,7 +25,9 @@ Examples:
   practicum run                             every eval below this folder
   practicum run skills/release-notes        the evals of one skill
   practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
-  practicum run . --repeat 5 -j 4           five runs of each case, four at a time")]
+  practicum run . --repeat 5 -j 4           five runs of each case, four at a time
+  practicum run . --max-cost 2.50           stop when $2.50 are spent
+  practicum run . --record a.cassette.jsonl   keep what the model says, for --replay")]
 pub struct Args {
     #[command(flatten)]
     evals: Evals,
@@ -48,8 +52,23 @@ pub struct Args {
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
     allow_unscored: Ratio,
     /// A script that answers in place of the model
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
     script: Option<PathBuf>,
+    /// Write what the model is asked and answers to a new file, to be replayed later
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    record: Option<PathBuf>,
+    /// Answer from such a file in place of the model; what is asked otherwise is reported
+    #[arg(long, value_name = "FILE")]
+    replay: Option<PathBuf>,
+    /// Stop when the run has spent this much, in USD
+    #[arg(long, value_name = "USD")]
+    max_cost: Option<String>,
+    /// Stop when the run has used this many tokens, those from a cache included
+    #[arg(long, value_name = "N")]
+    max_tokens: Option<String>,
+    /// Prices of models, before those that are known (TOML)
+    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
+    prices: Option<PathBuf>,
     /// Leave judged checks unscored
     #[arg(long)]
     no_judge: bool,
@@ -125,11 +144,19 @@ fn run(args: Args) -> anyhow::Result<u8> {
         None => args,
     };
     let environment = environment();
-    let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..args.evals.ask() };
+    let ask = Ask {
+        script: args.script.clone(),
+        record: args.record.clone(),
+        replay: args.replay.clone(),
+        no_judge: args.no_judge,
+        ..args.evals.ask()
+    };
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
     flags.extend(args.sandbox.clone().map(|sandbox| (SANDBOX.name, sandbox)));
+    flags.extend(args.max_cost.clone().map(|usd| (MAX_COST.name, usd)));
+    flags.extend(args.max_tokens.clone().map(|tokens| (MAX_TOKENS.name, tokens)));
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
@@ -160,7 +187,11 @@ fn run(args: Args) -> anyhow::Result<u8> {
     };
     let mut keys = Keys::new(&plan, &agents, &environment);
     let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
-    let prior = Prior::look_up(&plan, keys, resumed.as_ref(), Cache::of(&project), !args.no_cache);
+    // A cassette is made, and played, by what is asked now.
+    let taped = ask.record.is_some() || ask.replay.is_some();
+    let cache = (!taped).then(|| Cache::of(&project));
+    let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !args.no_cache);
+    let ledger = Arc::new(ledger(&layers, args.prices.as_deref())?);
     show_plan(&plan, prior.count());
     if args.dry_run {
         return Ok(0);
@@ -183,7 +214,8 @@ fn run(args: Args) -> anyhow::Result<u8> {
         }
         None => {
             let run = RunDir::create(&project, jiff::Timestamp::now())?;
-            run.write_info(&info(&plan, &run, scripted, notices))?;
+            let replayed = ask.replay.is_some();
+            run.write_info(&RunInfo { replayed, ..info(&plan, &run, scripted, notices) })?;
             run
         }
     };
@@ -193,7 +225,9 @@ fn run(args: Args) -> anyhow::Result<u8> {
     let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
     sinks.push(Box::new(Progress::new(std::io::stderr())));
     let examined = runtime.block_on(async {
-        let suites = intake::means(&plan.suites, &ask, &environment).await?;
+        let cleaner = scrubber.clone();
+        let shared = Shared { ledger: Arc::clone(&ledger), scrub: Arc::new(move |text| cleaner.text(text)) };
+        let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
         let stop = Stop::default();
         tokio::spawn(heed_interrupts(stop.clone()));
         let hidden = Hidden::new(
@@ -201,7 +235,8 @@ fn run(args: Args) -> anyhow::Result<u8> {
                 .iter()
                 .map(|planned| planned.suite.origin.path.clone())
                 .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
-                .chain(plan.suites.iter().filter_map(|planned| planned.script.clone())),
+                .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
+                .chain([&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute)),
         );
         let exam = Exam {
             plan,
@@ -216,6 +251,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
             jobs,
             run_dir: run_dir.clone(),
             scrubber,
+            ledger,
             stop,
             prior,
             pass_env: args.env.clone(),
@@ -233,6 +269,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         troubles: &examined.troubles,
         run_dir: run_dir.path(),
         scripted,
+        replayed: ask.replay.is_some(),
     };
     show_results(&results, args.json)?;
     Ok(examined.summary.exit)
@@ -369,7 +406,23 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        replayed: false,
     }
+}
+
+fn absolute(path: &PathBuf) -> Option<PathBuf> {
+    std::path::absolute(path).ok()
+}
+
+/// What the run may spend, and what things cost.
+fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
+    let max_cost = layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value;
+    let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
+    let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
+    if let Some(usd) = max_cost {
+        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
+    }
+    Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.

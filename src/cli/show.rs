@@ -49,9 +49,16 @@ fn show(args: &Args) -> anyhow::Result<()> {
             Some(summary) => {
                 let troubles: Vec<TrialRecord> =
                     records.into_values().filter(|record| record.verdict != Verdict::Pass).take(12).collect();
-                let scripted = run.info().is_ok_and(|info| info.scripted);
-                let results =
-                    Results { summary: &summary, troubles: &troubles, run_dir: run.path(), scripted };
+                let info = run.info();
+                let scripted = info.as_ref().is_ok_and(|info| info.scripted);
+                let replayed = info.is_ok_and(|info| info.replayed);
+                let results = Results {
+                    summary: &summary,
+                    troubles: &troubles,
+                    run_dir: run.path(),
+                    scripted,
+                    replayed,
+                };
                 let mut out = Vec::new();
                 report("text").ok_or_else(|| anyhow!("no text report"))?.write(&results, &mut out)?;
                 print(&anstream::adapter::strip_str(&String::from_utf8_lossy(&out)).to_string())

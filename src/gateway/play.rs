@@ -315,7 +315,15 @@ scenarios:
     fn said(kind: ScopeKind, lines: &[&str]) -> String {
         let scope = TrialScope::new("t", kind, BTreeMap::new());
         let request = conversation(lines);
-        let call = Call { scope: &scope, api: Api::OpenAiChat, request: &request, raw: b"", number: 1 };
+        let call = Call {
+            scope: &scope,
+            api: Api::OpenAiChat,
+            request: &request,
+            raw: b"",
+            query: None,
+            headers: &axum::http::HeaderMap::new(),
+            number: 1,
+        };
         match script(SCRIPT).outcome(&call).delivery {
             Delivery::Whole(reply) => reply.text(),
             Delivery::Refused(refusal) => format!("{} {}", refusal.status, refusal.kind),

@@ -4,19 +4,29 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::Answer;
 use crate::llm::Api;
 use crate::model::Usage;
 
 /// A run that says more than this says the same again and again.
 const MOST_NOTES: usize = 100;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum ScopeKind {
     Agent,
     Judge,
+}
+
+/// Why the gateway itself kept a trial from getting its answers, whatever its agent made of that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Halt {
+    OverBudget(String),
+    Unanswered(String),
 }
 
 /// What one trial asked, and what is known about it. Shared by its requests.
@@ -34,6 +44,10 @@ struct Tally {
     requests: u64,
     open: usize,
     usage: Usage,
+    cost: f64,
+    /// Some of the money is not in `cost`, because nobody knows it.
+    cost_unknown: bool,
+    halt: Option<Halt>,
     notes: Vec<String>,
     served: HashMap<(usize, usize), u32>,
 }
@@ -67,8 +81,20 @@ impl TrialScope {
         may
     }
 
-    pub(super) fn add_usage(&self, usage: Usage) {
-        self.tally().usage.add(usage);
+    pub(super) fn add_usage(&self, usage: Usage, cost: Option<f64>) {
+        let mut tally = self.tally();
+        tally.usage.add(usage);
+        match cost {
+            Some(cost) => tally.cost += cost,
+            None => tally.cost_unknown = true,
+        }
+    }
+
+    /// The first reason stays, and is noted.
+    pub(super) fn halt(&self, why: Halt) {
+        let (Halt::OverBudget(text) | Halt::Unanswered(text)) = &why;
+        self.note(text);
+        self.tally().halt.get_or_insert(why);
     }
 
     /// Counts a request and gives its number.
@@ -99,7 +125,7 @@ impl Open {
         Self(Arc::clone(scope))
     }
 
-    pub fn scope(&self) -> &TrialScope {
+    pub fn scope(&self) -> &Arc<TrialScope> {
         &self.0
     }
 }
@@ -136,16 +162,22 @@ pub struct Scope {
     token: String,
     base_url: String,
     registry: Arc<Registry>,
+    answer: Arc<dyn Answer>,
 }
 
 impl Scope {
-    pub(super) fn register(registry: &Arc<Registry>, address: SocketAddr, scope: TrialScope) -> Self {
+    pub(super) fn register(
+        registry: &Arc<Registry>,
+        answer: &Arc<dyn Answer>,
+        address: SocketAddr,
+        scope: TrialScope,
+    ) -> Self {
         // Not to be guessed by other programs on this machine.
         let token = Uuid::new_v4().simple().to_string();
         let shared = Arc::new(scope);
         registry.scopes().insert(token.clone(), Arc::clone(&shared));
         let base_url = format!("http://{address}/t/{token}");
-        Self { shared, token, base_url, registry: Arc::clone(registry) }
+        Self { shared, token, base_url, registry: Arc::clone(registry), answer: Arc::clone(answer) }
     }
 
     /// For `ANTHROPIC_BASE_URL`.
@@ -171,13 +203,31 @@ impl Scope {
         self.shared.tally().open
     }
 
-    /// Tokens of the replies that were sent whole.
+    /// Tokens of the replies that were sent, as far as they were told.
     pub fn usage(&self) -> Usage {
         self.shared.tally().usage
     }
 
+    /// What they cost; `None` if that is not known of all of them.
+    pub fn cost(&self) -> Option<f64> {
+        let tally = self.shared.tally();
+        (!tally.cost_unknown).then_some(tally.cost)
+    }
+
+    pub fn halted(&self) -> Option<Halt> {
+        self.shared.tally().halt.clone()
+    }
+
     pub fn notes(&self) -> Vec<String> {
         self.shared.tally().notes.clone()
+    }
+
+    /// Says that nothing more will be asked, and gives the notes.
+    pub fn finish(&self) -> Vec<String> {
+        if let Some(left) = self.answer.left_over(&self.shared) {
+            self.shared.note(left);
+        }
+        self.notes()
     }
 }
 

@@ -1,5 +1,7 @@
 //! The script's diagnostics, and the gateway as a client sees it.
 
+mod passing;
+
 use std::path::Path;
 use std::time::Instant;
 

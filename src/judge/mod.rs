@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 pub use evidence::Exhibit;
 
-use crate::llm::{Block, Client, LlmError, Message, Reply, Request, Role, Tool};
+use crate::llm::{Api, Block, Client, LlmError, Message, Reply, Request, Role, Tool};
 use crate::model::{Check, CheckKind, Finding, Judged, Usage, Verdict, Why};
 
 /// A judge that can be asked.
@@ -74,6 +74,12 @@ pub fn none_marked(statements: &[Statement<'_>], why: &Why) -> Marks {
 impl Judge {
     pub fn new(client: Client, model: String) -> Self {
         Self { client, model, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// The same judge, asked at another address. Both keep to one limit.
+    pub fn at(&self, address: impl FnOnce(Api) -> String) -> Self {
+        let client = self.client.at(address(self.client.endpoint().api));
+        Self { client, model: self.model.clone(), permits: Arc::clone(&self.permits) }
     }
 
     /// Asks about all statements in one call. An answer that breaks the contract is sent back

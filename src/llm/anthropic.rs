@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{
     Block, Malformed, Message, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count, items, limit, pieces,
-    text, texts_of,
+    recount, text, texts_of,
 };
 use crate::model::Usage;
 
@@ -146,6 +146,13 @@ impl Wire for AnthropicMessages {
         })));
         events.push(SseEvent::named(json!({"type": "message_stop"})));
         events
+    }
+
+    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+        recount(usage, "input_tokens", &mut so_far.input);
+        recount(usage, "output_tokens", &mut so_far.output);
+        recount(usage, "cache_read_input_tokens", &mut so_far.cache_read);
+        recount(usage, "cache_creation_input_tokens", &mut so_far.cache_write);
     }
 
     fn error_to_json(&self, kind: &str, message: &str) -> Value {

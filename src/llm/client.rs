@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
-use reqwest::redirect;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
-use super::endpoint::is_loopback;
-use super::{Api, Credential, Endpoint, Reply, Request};
+use super::{Api, Endpoint, Reply, Request};
 
 /// No model writes that much; a server that does is broken.
 const LARGEST_REPLY: usize = 32 * 1024 * 1024;
@@ -73,20 +71,7 @@ enum Again {
 
 impl Client {
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
-        let url = endpoint.url()?;
-        // A redirect would carry the key and the conversation to another host.
-        let mut builder = reqwest::Client::builder()
-            .redirect(redirect::Policy::none())
-            .connect_timeout(Duration::from_secs(20))
-            .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
-        if url.scheme() == "http" {
-            // A clean room may hold no certificates, and none are needed here.
-            builder = builder.tls_certs_only([]);
-        }
-        if is_loopback(&url) {
-            builder = builder.no_proxy();
-        }
-        let http = builder.build().map_err(|error| LlmError::Network(in_words(&error)))?;
+        let http = endpoint.http()?;
         Ok(Self { endpoint, http, retry: Retry::default(), timeout: Duration::from_secs(600) })
     }
 
@@ -165,23 +150,20 @@ impl Client {
     fn headers(&self) -> Result<HeaderMap, LlmError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let is_anthropic = match self.endpoint.api {
-            Api::AnthropicMessages => true,
-            Api::OpenAiResponses | Api::OpenAiChat => false,
-        };
-        if is_anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
-        }
-        match &self.endpoint.credential {
-            Some(Credential::ApiKey(key)) if is_anthropic => {
-                headers.insert("x-api-key", sensitive(key.reveal())?);
+        match self.endpoint.api {
+            Api::AnthropicMessages => {
+                headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
             }
-            Some(Credential::ApiKey(secret) | Credential::Bearer(secret)) => {
-                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", secret.reveal()))?);
-            }
-            None => {}
+            Api::OpenAiResponses | Api::OpenAiChat => {}
         }
+        self.endpoint.log_in(&mut headers)?;
         Ok(headers)
+    }
+
+    /// The same client at another address.
+    pub fn at(&self, base_url: String) -> Self {
+        let endpoint = Endpoint { base_url, ..self.endpoint.clone() };
+        Self { endpoint, ..self.clone() }
     }
 
     fn lost(&self, error: reqwest::Error) -> Failed {
@@ -222,15 +204,8 @@ impl Failed {
     }
 }
 
-fn sensitive(text: &str) -> Result<HeaderValue, LlmError> {
-    let mut value = HeaderValue::from_str(text)
-        .map_err(|_| LlmError::Auth("the API key holds characters that no key has".to_owned()))?;
-    value.set_sensitive(true);
-    Ok(value)
-}
-
 /// The cause is what a person can act on, and stands last in the chain.
-fn in_words(error: &dyn std::error::Error) -> String {
+pub fn in_words(error: &dyn std::error::Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
@@ -268,7 +243,7 @@ fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Message, Secret};
+    use super::super::{Credential, Message, Secret};
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::IpAddr;
+use std::time::Duration;
 
-use reqwest::Url;
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderValue};
+use reqwest::{Url, redirect};
 
-use super::{Api, LlmError};
+use super::{Api, LlmError, in_words};
 
 /// Text that must not be seen: it is printed as stars.
 #[derive(Clone, PartialEq, Eq)]
@@ -93,6 +95,48 @@ impl Endpoint {
             Ok(_) | Err(_) => Err(LlmError::Network(format!("{:?} is not a web address", self.base_url))),
         }
     }
+}
+
+impl Endpoint {
+    /// A connection to it and to nowhere else.
+    pub fn http(&self) -> Result<reqwest::Client, LlmError> {
+        let url = self.url()?;
+        // A redirect would carry the key and the conversation to another host.
+        let mut builder = reqwest::Client::builder()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(Duration::from_secs(20))
+            .user_agent(concat!("practicum/", env!("CARGO_PKG_VERSION")));
+        if url.scheme() == "http" {
+            // A clean room may hold no certificates, and none are needed here.
+            builder = builder.tls_certs_only([]);
+        }
+        if is_loopback(&url) {
+            builder = builder.no_proxy();
+        }
+        builder.build().map_err(|error| LlmError::Network(in_words(&error)))
+    }
+
+    /// Adds the credential in the way the API wants it.
+    pub fn log_in(&self, headers: &mut HeaderMap) -> Result<(), LlmError> {
+        match (&self.credential, self.api) {
+            (Some(Credential::ApiKey(key)), Api::AnthropicMessages) => {
+                headers.insert("x-api-key", sensitive(key.reveal())?);
+            }
+            (Some(Credential::ApiKey(secret)), Api::OpenAiResponses | Api::OpenAiChat)
+            | (Some(Credential::Bearer(secret)), _) => {
+                headers.insert(AUTHORIZATION, sensitive(&format!("Bearer {}", secret.reveal()))?);
+            }
+            (None, _) => {}
+        }
+        Ok(())
+    }
+}
+
+fn sensitive(text: &str) -> Result<HeaderValue, LlmError> {
+    let mut value = HeaderValue::from_str(text)
+        .map_err(|_| LlmError::Auth("the API key holds characters that no key has".to_owned()))?;
+    value.set_sensitive(true);
+    Ok(value)
 }
 
 pub fn is_loopback(url: &Url) -> bool {

@@ -14,7 +14,7 @@ mod samples;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use client::{Client, LlmError, Retry};
+pub use client::{Client, LlmError, Retry, in_words};
 pub use endpoint::{Credential, Endpoint, Secret};
 
 use crate::model::Usage;
@@ -107,6 +107,18 @@ pub enum Api {
 impl Api {
     pub const ALL: [Api; 3] = [Api::AnthropicMessages, Api::OpenAiResponses, Api::OpenAiChat];
 
+    pub fn name(self) -> &'static str {
+        match self {
+            Api::AnthropicMessages => "anthropic-messages",
+            Api::OpenAiResponses => "openai-responses",
+            Api::OpenAiChat => "openai-chat",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|api| api.name() == name)
+    }
+
     pub fn wire(self) -> &'static dyn Wire {
         match self {
             Api::AnthropicMessages => &anthropic::AnthropicMessages,
@@ -130,6 +142,10 @@ pub trait Wire: Sync {
 
     /// The reply as a stream, from its opening event to its end.
     fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent>;
+
+    /// The tokens in a `usage` field of this API. What it leaves out stays as it was: streams
+    /// tell the counts of one reply in several pieces.
+    fn add_counts(&self, usage: &Value, so_far: &mut Usage);
 
     /// The body of a failed request.
     fn error_to_json(&self, kind: &str, message: &str) -> Value;
@@ -162,6 +178,29 @@ impl SseEvent {
         match &self.data {
             Data::Json(json) => format!("{name}data: {json}\n\n"),
             Data::Word(word) => format!("{name}data: {word}\n\n"),
+        }
+    }
+}
+
+/// What one reply says about itself: who answered, and how much it took.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counted {
+    pub model: Option<String>,
+    /// `None` until the API says anything about it.
+    pub usage: Option<Usage>,
+}
+
+impl Counted {
+    /// Takes in a whole reply, or one event of a stream. The APIs put the reply's own fields at
+    /// the top, or below `message` or `response`.
+    pub fn take_in(&mut self, api: Api, json: &Value) {
+        for part in [Some(json), json.get("message"), json.get("response")].into_iter().flatten() {
+            if let Some(model) = part.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()) {
+                self.model = Some(model.to_owned());
+            }
+            if let Some(usage) = part.get("usage").filter(|usage| usage.is_object()) {
+                api.wire().add_counts(usage, self.usage.get_or_insert_default());
+            }
         }
     }
 }
@@ -248,6 +287,13 @@ fn items<'v>(json: &'v Value, key: &str) -> &'v [Value] {
 
 fn count(json: &Value, key: &str) -> u64 {
     json.get(key).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Overwrites a count where the field has one.
+fn recount(json: &Value, key: &str, count: &mut u64) {
+    if let Some(counted) = json.get(key).and_then(Value::as_u64) {
+        *count = counted;
+    }
 }
 
 fn limit(json: &Value, key: &str) -> Option<u32> {

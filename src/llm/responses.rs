@@ -169,6 +169,10 @@ impl Wire for OpenAiResponses {
             .collect()
     }
 
+    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+        *so_far = usage_from_json(usage);
+    }
+
     fn error_to_json(&self, kind: &str, message: &str) -> Value {
         json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
     }

@@ -30,7 +30,7 @@ impl Prior {
         plan: &Plan,
         keys: Vec<Digest>,
         resumed: Option<&RunDir>,
-        cache: Cache,
+        cache: Option<Cache>,
         reuse: bool,
     ) -> Self {
         let kept = resumed.and_then(|run| records(run.path()).ok()).unwrap_or_default();
@@ -41,11 +41,13 @@ impl Prior {
                 && record.key.as_ref() == Some(key)
             {
                 known.insert(index, Known::Kept(Box::new(record.clone())));
-            } else if let Some((record, folder)) = reuse.then(|| cache.find(key)).flatten() {
+            } else if let Some((record, folder)) =
+                cache.as_ref().filter(|_| reuse).and_then(|cache| cache.find(key))
+            {
                 known.insert(index, Known::Reused { record: Box::new(record), folder });
             }
         }
-        Self { keys, known, cache: Some(cache) }
+        Self { keys, known, cache }
     }
 
     /// How many trials are taken over.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Exam, SuiteMeans, for_unmarkable, unfinished, unjudged};
+use super::{Exam, Stand, SuiteMeans, for_unmarkable, unfinished, unjudged};
 use crate::agents::Agent;
-use crate::gateway::{Scope, ScopeKind};
+use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::{Exhibit, Marks, statements};
 use crate::model::{
     Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus,
@@ -52,17 +52,12 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
         planned.suite.skills.iter().filter(|skill| skill.path.is_some()).map(|skill| skill.name.clone());
     let names = Names::new(own.zip(workspace.staged.iter().cloned()).collect());
     let means = &exam.suites[trial.suite];
-    let scope = means.gateway.as_ref().map(|gateway| {
-        let own = planned.suite.skills.first().map(|skill| &skill.name);
-        let skill = workspace.staged.first().or(own).cloned().unwrap_or_default();
-        let vars = BTreeMap::from([
-            ("workspace".to_owned(), workspace.folder.display().to_string()),
-            ("skill".to_owned(), skill),
-        ]);
-        gateway.register(trial.id.as_str(), ScopeKind::Agent, vars)
-    });
-    let gateway = scope.as_ref().map(Scope::base_url);
-    let walls = exam.sandbox.confine(workspace.room(), agent, gateway, &exam.user_env);
+    let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || agent.route.is_some());
+    let own = planned.suite.skills.first().map(|skill| &skill.name);
+    let skill = workspace.staged.first().or(own).cloned().unwrap_or_default();
+    let scope = gateway.map(|(gateway, _)| register(gateway, trial, ScopeKind::Agent, &workspace, &skill));
+    let address = scope.as_ref().map(Scope::base_url);
+    let walls = exam.sandbox.confine(workspace.room(), agent, address, &exam.user_env);
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     let checks = applicable(case, &trial.condition);
     let marker = format!("{}@{}", trial.id, exam.run_dir.id());
@@ -90,6 +85,14 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
         }
     }
     Ok(prepared)
+}
+
+fn register(gateway: &Gateway, trial: &Trial, kind: ScopeKind, workspace: &Workspace, skill: &str) -> Scope {
+    let places = [("workspace", &workspace.folder), ("home", &workspace.home), ("tmp", &workspace.tmp)];
+    let mut vars: BTreeMap<String, String> =
+        places.map(|(name, path)| (name.to_owned(), path.display().to_string())).into();
+    vars.insert("skill".to_owned(), skill.to_owned());
+    gateway.register(trial.id.as_str(), kind, vars)
 }
 
 /// Staging copies files, so it happens off the threads that listen to agents.
@@ -150,9 +153,47 @@ impl Prepared<'_> {
         };
         let (raw, mut notes) = converse(&talk, &self.workspace, &exam.stop.now).await;
         if let Some(scope) = &self.scope {
-            notes.extend(scope.notes().into_iter().map(|note| format!("script: {note}")));
+            notes.extend(self.told_by(scope));
         }
         (raw, notes)
+    }
+
+    fn told_by(&self, scope: &Scope) -> Vec<String> {
+        let who = match self.means.gateway {
+            Some((_, Stand::Script)) => "script",
+            Some((_, Stand::Replay)) => "replay",
+            Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
+        };
+        scope.finish().into_iter().map(|note| format!("{who}: {note}")).collect()
+    }
+
+    /// What the gateway knows better than the agent: tokens, money, and why it got no answer.
+    /// Without one, the agent's own word is all there is to hold against the budget.
+    pub fn settle(&self, exam: &Exam, seen: &mut Observation) {
+        // An agent that went around the gateway is in the same place as one that has none.
+        let asked = self.scope.as_ref().filter(|scope| scope.requests() > 0);
+        let Some(scope) = asked else {
+            let model = seen.model.as_deref().unwrap_or_default();
+            let cost = seen.cost_usd.or_else(|| exam.ledger.prices().cost(model, seen.usage));
+            exam.ledger.spend(seen.usage, cost);
+            return;
+        };
+        if self.means.gateway.as_ref().is_some_and(|(_, stand)| stand.is_real()) {
+            seen.usage = scope.usage();
+            seen.cost_usd = scope.cost().or(seen.cost_usd);
+        }
+        // An agent that went on without an answer did not do what it would have done with one.
+        match (scope.halted(), seen.ended) {
+            (None, _) | (Some(_), Ended::Cancelled) => {}
+            (Some(Halt::OverBudget(why)), _) => {
+                seen.ended = Ended::OverBudget;
+                seen.ended_because = Some(why);
+            }
+            (Some(Halt::Unanswered(why)), _) => {
+                seen.ended = Ended::ApiFailed;
+                seen.ended_because = Some(why);
+            }
+        }
     }
 
     fn limit(&self) -> std::time::Duration {
@@ -230,22 +271,27 @@ impl Prepared<'_> {
         seen: &Observation,
         workspace: &dyn WorkspaceView,
         fixture_notes: &[String],
-    ) -> Marks {
+    ) -> (Marks, Vec<String>) {
         let statements = statements(self.checks.iter().copied());
         if statements.is_empty() || !seen.ended.can_be_marked() {
-            return unjudged(&statements, Why::Ended(seen.ended));
+            return (unjudged(&statements, Why::Ended(seen.ended)), Vec::new());
         }
         if exam.stop.now.is_cancelled() {
-            return unjudged(&statements, Why::Ended(Ended::Cancelled));
+            return (unjudged(&statements, Why::Ended(Ended::Cancelled)), Vec::new());
         }
-        match &self.means.judge {
-            Err(why) => unjudged(&statements, Why::NotJudged(why.clone())),
-            Ok(judge) => {
-                let context = self.case.context.as_deref();
-                let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
-                judge.mark(&statements, &exhibit).await
-            }
-        }
+        let judge = match &self.means.judge {
+            Err(why) => return (unjudged(&statements, Why::NotJudged(why.clone())), Vec::new()),
+            Ok(judge) => judge,
+        };
+        let context = self.case.context.as_deref();
+        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+        let Some((gateway, _)) = &self.means.gateway else {
+            return (judge.mark(&statements, &exhibit).await, Vec::new());
+        };
+        let scope = register(gateway, self.trial, ScopeKind::Judge, &self.workspace, "");
+        let marks = judge.at(|api| scope.base_url_for(api)).mark(&statements, &exhibit).await;
+        let notes = self.told_by(&scope).into_iter().map(|note| format!("judge: {note}")).collect();
+        (marks, notes)
     }
 
     /// Puts together what the stages found.

@@ -26,6 +26,8 @@ pub struct Results<'r> {
     pub troubles: &'r [TrialRecord],
     pub run_dir: &'r Path,
     pub scripted: bool,
+    /// Whether they came from a cassette.
+    pub replayed: bool,
 }
 
 /// One output format. A new one is a file and a line in `REPORTS`.

@@ -54,6 +54,12 @@ impl Report for Text {
                 "  {UNSURE}scripted{UNSURE:#}: the model's answers came from a script, so this run tests the evals, not a model"
             )?;
         }
+        if results.replayed {
+            writeln!(
+                out,
+                "  {UNSURE}replayed{UNSURE:#}: the model's answers were recorded earlier, and so were tokens and cost"
+            )?;
+        }
         writeln!(out, "  {FAINT}record: {}{FAINT:#}", results.run_dir.display())
     }
 }

@@ -52,6 +52,8 @@ pub static KNOBS: &[Described] = &[
     JUDGE_VOTES.described(),
     JOBS.described(),
     SANDBOX.described(),
+    MAX_COST.described(),
+    MAX_TOKENS.described(),
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
@@ -232,6 +234,35 @@ pub static SANDBOX: Knob<SandboxMode> = Knob {
     in_file: |_| None,
     in_format: |_| None,
     default: || SandboxMode::Auto,
+};
+
+pub static MAX_COST: Knob<Option<f64>> = Knob {
+    name: "max-cost",
+    env: &["PRACTICUM_MAX_COST"],
+    doc: "The most a run may cost, in USD.",
+    shape: || json!({"type": "number", "exclusiveMinimum": 0}),
+    parse: |text| {
+        let usd = text.trim().trim_start_matches('$').parse().ok();
+        let usd = usd.filter(|usd: &f64| usd.is_finite() && *usd > 0.0);
+        usd.map(Some).ok_or_else(|| "it must be an amount of USD, such as 2.50".to_owned())
+    },
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || None,
+};
+
+pub static MAX_TOKENS: Knob<Option<u64>> = Knob {
+    name: "max-tokens",
+    env: &["PRACTICUM_MAX_TOKENS"],
+    doc: "The most tokens a run may use.",
+    shape: || json!({"type": "integer", "minimum": 1}),
+    parse: |text| {
+        let tokens = text.trim().parse().ok().filter(|tokens: &u64| *tokens > 0);
+        tokens.map(Some).ok_or_else(|| "it must be a whole number of tokens, at least 1".to_owned())
+    },
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || None,
 };
 
 fn list(text: &str) -> impl Iterator<Item = &str> {

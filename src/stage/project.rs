@@ -48,6 +48,8 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".eval.json")
         || name.ends_with(".practicum.yaml")
         || name.ends_with(".practicum.yml")
+        // What a judge was asked stands on a cassette, too.
+        || name.ends_with(".cassette.jsonl")
 }
 
 /// Copies a project as git would see it, without evals and without the skills under test.

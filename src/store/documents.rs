@@ -27,6 +27,9 @@ pub struct RunInfo {
     pub trials: Vec<PlannedTrial>,
     /// Whether the model's answers were scripted.
     pub scripted: bool,
+    /// Whether they came from a cassette.
+    #[serde(default)]
+    pub replayed: bool,
     /// What the user was told about how this run is carried out.
     #[serde(default)]
     pub notices: Vec<String>,

@@ -1,0 +1,193 @@
+//! The real model APIs behind the gateway. The user's credential is added here and nowhere else.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use axum::body::Bytes;
+use axum::http::{HeaderMap, HeaderName, HeaderValue};
+use futures_util::{StreamExt, stream};
+
+use super::{Aside, Call, Passed, Refusal};
+use crate::llm::{Api, Endpoint, in_words};
+
+/// Between two hosts only, or not right any more once a request has passed through us.
+const NOT_PASSED_ON: [&str; 15] = [
+    "connection",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "host",
+    "content-length",
+    // What passes through must be readable to be counted.
+    "accept-encoding",
+    "expect",
+    "cookie",
+    "set-cookie",
+];
+
+/// The agent's own ways to log in, which hold only a placeholder.
+const LOGINS: [&str; 2] = ["authorization", "x-api-key"];
+
+/// Failures are short; longer ones are cut.
+const LONGEST_FAILURE: usize = 1024 * 1024;
+
+/// Anthropic takes the tokens of its subscriptions only with this.
+const OAUTH_BETA: &str = "oauth-2025-04-20";
+
+pub struct Upstream {
+    hosts: Vec<(Api, Result<Host, String>)>,
+}
+
+struct Host {
+    endpoint: Endpoint,
+    http: reqwest::Client,
+    oauth: bool,
+}
+
+impl Upstream {
+    /// Where the vendors' own variables point, with the credential that they hold.
+    pub fn from_env(env: &BTreeMap<String, String>) -> Self {
+        let host = |api: Api| (api, Host::from_env(api, env));
+        Self { hosts: Api::ALL.into_iter().map(host).collect() }
+    }
+
+    /// One address for all APIs, with or without `/v1` at its end.
+    pub fn at(url: &str, env: &BTreeMap<String, String>) -> Self {
+        let root = url.trim_end_matches('/');
+        let root = root.strip_suffix("/v1").unwrap_or(root);
+        let mut env = env.clone();
+        env.insert("ANTHROPIC_BASE_URL".to_owned(), root.to_owned());
+        env.insert("OPENAI_BASE_URL".to_owned(), format!("{root}/v1"));
+        Self::from_env(&env)
+    }
+
+    /// Every credential that could go out.
+    pub fn secrets(&self) -> Vec<String> {
+        let hosts = self.hosts.iter().filter_map(|(_, host)| host.as_ref().ok());
+        let secrets = hosts.filter_map(|host| host.endpoint.credential.as_ref());
+        secrets.map(|credential| credential.secret().reveal().to_owned()).collect()
+    }
+
+    fn host(&self, api: Api) -> Result<&Host, Refusal> {
+        let found = self.hosts.iter().find(|(of, _)| *of == api).map(|(_, host)| host);
+        match found {
+            Some(Ok(host)) => Ok(host),
+            Some(Err(why)) => Err(Refusal::with_status(401, why)),
+            None => Err(Refusal::with_status(502, "the gateway has no upstream for this API")),
+        }
+    }
+
+    /// Sends a request on. What comes back is passed through as it comes.
+    pub async fn forward(&self, call: &Call<'_>) -> Result<Passed, Refusal> {
+        let host = self.host(call.api)?;
+        let mut url = host.endpoint.url().map_err(|error| Refusal::with_status(502, error.to_string()))?;
+        url.set_query(call.query);
+        let passed = host.send(host.http.post(url).body(call.raw.to_vec()), call.headers).await;
+        passed.inspect_err(|refusal| call.scope.note(&refusal.message))
+    }
+
+    /// The same for what is not the model's business.
+    pub async fn forward_aside(&self, aside: &Aside<'_>) -> Result<Passed, Refusal> {
+        let host = self.host(aside.api)?;
+        let base = host.endpoint.base_url.trim_end_matches('/');
+        let path = match aside.api {
+            Api::AnthropicMessages => format!("/v1/{}", aside.path),
+            Api::OpenAiResponses | Api::OpenAiChat => format!("/{}", aside.path),
+        };
+        let mut url = reqwest::Url::parse(&format!("{base}{path}"))
+            .map_err(|error| Refusal::with_status(502, error.to_string()))?;
+        url.set_query(aside.query);
+        let request = match aside.body {
+            Some(body) => host.http.post(url).body(body.to_vec()),
+            None => host.http.get(url),
+        };
+        host.send(request, aside.headers).await
+    }
+}
+
+impl Host {
+    fn from_env(api: Api, env: &BTreeMap<String, String>) -> Result<Self, String> {
+        let set = |name: &str| env.get(name).filter(|value| !value.trim().is_empty());
+        let token = set("CLAUDE_CODE_OAUTH_TOKEN").filter(|_| {
+            api == Api::AnthropicMessages
+                && set("ANTHROPIC_API_KEY").is_none()
+                && set("ANTHROPIC_AUTH_TOKEN").is_none()
+        });
+        let mut env = env.clone();
+        if let Some(token) = token {
+            env.insert("ANTHROPIC_AUTH_TOKEN".to_owned(), token.clone());
+        }
+        let endpoint = Endpoint::from_env(api, &env).map_err(|error| error.to_string())?;
+        let http = endpoint.http().map_err(|error| error.to_string())?;
+        Ok(Self { endpoint, http, oauth: token.is_some() })
+    }
+
+    async fn send(&self, request: reqwest::RequestBuilder, sent: &HeaderMap) -> Result<Passed, Refusal> {
+        let failed = |status: u16, what: String| Refusal::with_status(status, what);
+        let mut headers = passed_on(sent);
+        self.endpoint.log_in(&mut headers).map_err(|error| failed(401, error.to_string()))?;
+        if self.oauth {
+            let beta = sent.get("anthropic-beta").and_then(|value| value.to_str().ok()).unwrap_or_default();
+            let both = if beta.is_empty() { OAUTH_BETA.to_owned() } else { format!("{beta},{OAUTH_BETA}") };
+            if let Ok(value) = HeaderValue::from_str(&both) {
+                headers.insert(HeaderName::from_static("anthropic-beta"), value);
+            }
+        }
+        let response = request.headers(headers).send().await.map_err(|error| {
+            failed(502, format!("the model API cannot be reached: {}", in_words(&error.without_url())))
+        })?;
+        let status = response.status().as_u16();
+        let headers = passed_on(response.headers());
+        if !(200..300).contains(&status) {
+            let body = self.failure(response).await;
+            let body = Box::pin(stream::iter([Ok(body)]));
+            return Ok(Passed { status, headers, body });
+        }
+        let body = response.bytes_stream().map(|chunk| {
+            chunk.map_err(|error| io::Error::new(io::ErrorKind::ConnectionAborted, error.without_url()))
+        });
+        Ok(Passed { status, headers, body: Box::pin(body) })
+    }
+
+    /// Some servers repeat the key they refuse, and the agent is not to see it.
+    async fn failure(&self, mut response: reqwest::Response) -> Bytes {
+        let mut body = Vec::new();
+        while let Ok(Some(chunk)) = response.chunk().await {
+            body.extend_from_slice(&chunk);
+            if body.len() > LONGEST_FAILURE {
+                body.truncate(LONGEST_FAILURE);
+                break;
+            }
+        }
+        match self.endpoint.credential.as_ref().map(|credential| credential.secret().reveal()) {
+            Some(secret) if !secret.is_empty() => {
+                String::from_utf8_lossy(&body).replace(secret, "[secret]").into_bytes().into()
+            }
+            Some(_) | None => body.into(),
+        }
+    }
+}
+
+fn passed_on(headers: &HeaderMap) -> HeaderMap {
+    // What `connection` names is for the next host only, too.
+    let named: Vec<String> = headers
+        .get_all("connection")
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .map(|name| name.trim().to_lowercase())
+        .collect();
+    headers
+        .iter()
+        .filter(|(name, _)| {
+            let name = name.as_str();
+            !NOT_PASSED_ON.contains(&name) && !LOGINS.contains(&name) && !named.iter().any(|one| one == name)
+        })
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
