@@ -43,7 +43,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
-    Run(run::Args),
+    Run(Box<run::Args>),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -87,7 +87,7 @@ Exit codes:
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
-        Command::Run(args) => run::main(args),
+        Command::Run(args) => run::main(*args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),
@@ -110,7 +110,7 @@ pub fn main() -> ExitCode {
 fn parse_run(command: &[String]) -> anyhow::Result<run::Args> {
     let words = std::iter::once("practicum").chain(command.iter().map(String::as_str));
     match Cli::try_parse_from(words)?.command {
-        Command::Run(args) => Ok(args),
+        Command::Run(args) => Ok(*args),
         _ => anyhow::bail!("it was no run"),
     }
 }
