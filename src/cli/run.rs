@@ -16,7 +16,7 @@ use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
 use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{Progress, Results, render_diagnostics, report, safe};
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
-use crate::stage::Hidden;
+use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
 #[derive(clap::Args)]
@@ -198,9 +198,11 @@ fn run(args: Args) -> anyhow::Result<u8> {
     }
     let trusted = trust(&plan, args.trust)?;
     let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
+    let id =
+        resumed.as_ref().map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
+    let rooms = Rooms::place(&id);
     // Before there is a record: a run that may not begin leaves none.
-    let sandbox = intake::sandbox(&layers, &plan, [rooms.path().to_owned(), project.clone()])?;
+    let sandbox = intake::sandbox(&layers, &plan, [rooms.clone(), project.clone()])?;
     notices.extend(sandbox.notice().map(str::to_owned));
     let runtime = runtime().context("cannot start")?;
     let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
@@ -213,14 +215,14 @@ fn run(args: Args) -> anyhow::Result<u8> {
             run
         }
         None => {
-            let run = RunDir::create(&project, jiff::Timestamp::now())?;
+            let run = RunDir::create(&project, id)?;
             let replayed = ask.replay.is_some();
             run.write_info(&RunInfo { replayed, ..info(&plan, &run, scripted, notices) })?;
             run
         }
     };
-    let rooms = tempfile::Builder::new().prefix("practicum-").tempdir().context("cannot make rooms")?;
-    Live::mark(run_dir.path(), rooms.path()).context("cannot mark the run")?;
+    Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
+    let rooms = Rooms::make(rooms).context("cannot make rooms")?;
     let scrubber = Scrubber::new(&environment);
     let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
     sinks.push(Box::new(Progress::new(std::io::stderr())));

@@ -168,6 +168,46 @@ impl Drop for Workspace {
     }
 }
 
+/// The folder that holds a run's rooms. Dropping it removes it, unless it is to be kept.
+#[derive(Debug)]
+pub struct Rooms {
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Rooms {
+    /// Where the rooms of a run are. Known before they are made, so that whoever sweeps up after a
+    /// killed run knows it too.
+    pub fn place(run: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("practicum-{run}"))
+    }
+
+    /// Makes the folder, for us alone. One that is there already is somebody else's.
+    pub fn make(path: PathBuf) -> std::io::Result<Self> {
+        use std::os::unix::fs::DirBuilderExt;
+        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self { path, keep: false })
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Leaves the rooms where they are, and says where that is.
+    pub fn keep(mut self) -> PathBuf {
+        self.keep = true;
+        self.path.clone()
+    }
+}
+
+impl Drop for Rooms {
+    fn drop(&mut self) {
+        if !self.keep {
+            remove(&self.path);
+        }
+    }
+}
+
 /// Removes a room. An agent may have made folders unwritable, so that is mended once.
 pub fn remove(room: &Path) {
     if std::fs::remove_dir_all(room).is_ok() || !room.exists() {

@@ -27,8 +27,16 @@ impl StoreError {
 }
 
 impl RunDir {
+    /// An id for a new run: they sort by time.
+    pub fn new_id(now: jiff::Timestamp) -> String {
+        let tail = uuid::Uuid::new_v4().simple().to_string();
+        // Milliseconds, because two runs may begin within one second and the later must sort later.
+        let part = now.subsec_millisecond();
+        format!("{}{part:03}-{}", now.strftime("%Y%m%d-%H%M%S"), &tail[..6])
+    }
+
     /// A new run below a project's `.practicum` folder.
-    pub fn create(project: &Path, now: jiff::Timestamp) -> Result<Self, StoreError> {
+    pub fn create(project: &Path, id: String) -> Result<Self, StoreError> {
         let home = project.join(".practicum");
         let runs = home.join("runs");
         std::fs::create_dir_all(&runs).map_err(StoreError::at(&runs))?;
@@ -37,9 +45,6 @@ impl RunDir {
             // Records hold what agents said; they are nobody's commit.
             let _ = std::fs::write(&ignore, "*\n");
         }
-        let stamp = now.strftime("%Y%m%d-%H%M%S").to_string();
-        let tail = uuid::Uuid::new_v4().simple().to_string();
-        let id = format!("{stamp}-{}", &tail[..6]);
         let path = runs.join(&id);
         let trials = path.join("trials");
         std::fs::create_dir_all(&trials).map_err(StoreError::at(&trials))?;
