@@ -6,6 +6,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::json;
+
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
@@ -14,7 +16,7 @@ use crate::gateway::{
 };
 use crate::judge::Judge;
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
-use crate::model::{Diagnostics, Provider, SkillRef, Suite, Transport};
+use crate::model::{Diagnostics, Expect, Provider, SkillRef, Suite, Transport};
 use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
@@ -130,6 +132,24 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         None => None,
     };
     Ok(Reading { files, projects, skill })
+}
+
+/// A suite that no file holds: one prompt, and whether the skill must fire.
+pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Result<Reading, IntakeError> {
+    let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
+    let skill = Skill::read(&path)?;
+    let document = json!({
+        "practicum": 1,
+        "name": "try",
+        "skill": {"name": skill.name, "path": path},
+        "workspace": "empty",
+        "run": {"repeat": runs},
+        "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
+    });
+    let here = std::env::current_dir().unwrap_or_default();
+    let place = Place { root: here.clone(), project: project_root(&here), plugins: None };
+    let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
+    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.

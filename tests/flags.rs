@@ -155,3 +155,30 @@ fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
     }
 }
+
+#[test]
+fn one_prompt_can_be_tried_without_an_eval_file() {
+    let script = "practicum_script: 1\nscenarios:\n  - when: greet\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Ahoy.\n  - when: sum\n    steps: ['4']\n";
+    let project =
+        Project::new(&[("s/SKILL.md", "---\nname: s\ndescription: d\n---\n"), ("script.yaml", script)]);
+    for (prompt, expect, code) in [
+        ("greet me", "must", 0),
+        ("greet me", "should_not", 1),
+        ("a sum", "must-not", 0),
+        ("a sum", "must", 1),
+        ("a sum", "acceptable", 0),
+    ] {
+        let args = ["try", prompt, "--skill", "s", "--expect", expect, "--runs", "2", "--agent", "builtin"];
+        let ran = project.run(&[&args[..], &["--script", "script.yaml", "--json"]].concat()).exits(code);
+        assert_eq!(ran.json()["totals"]["trials"], 2, "{prompt} {expect}");
+    }
+    project.run(&["try", "x", "--skill", "nowhere"]).exits(2);
+}
+
+#[test]
+fn a_command_check_runs_only_with_trust() {
+    let project = project("  - {id: c, prompt: p, checks: [{command: 'test -d .'}]}\n");
+    let ran = project.run(&["run", "evals"]).exits(2);
+    assert!(ran.stderr.contains("--trust"), "{}", ran.stderr);
+    project.run(&["run", "evals", "--trust"]).exits(0);
+}

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, claude, path_with, processes_with};
+use common::{Project, Ran, claude, path_with};
 use serde_json::Value;
 
 const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
@@ -95,7 +95,7 @@ fn a_hung_run_is_unknown_and_leaves_no_process_behind() {
     assert_eq!(case["endings"]["timed_out"], 1);
     assert_eq!(case["fired"]["unknown"], 1, "a time-out is never \"did not fire\"");
     let home = project.path().display().to_string();
-    assert_eq!(processes_with("PRACTICUM_TRIAL=hangs-"), [""; 0], "below {home}");
+    assert_eq!(project.processes(), [""; 0], "below {home}");
 }
 
 #[test]

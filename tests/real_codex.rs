@@ -5,7 +5,7 @@ mod common;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, codex, path_with, processes_with};
+use common::{Project, Ran, codex, path_with};
 use serde_json::Value;
 
 const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
@@ -96,7 +96,7 @@ cases:
     assert!(read("transcript.jsonl").contains("\"file_change\""));
     let env = read("files/env.txt");
     assert!(!env.contains("sk-of-the-user") && !env.contains("_API_KEY"), "{env}");
-    assert!(env.contains("PRACTICUM_TRIAL=greets-"), "{env}");
+    assert!(env.contains("PRACTICUM_TRIAL=") && !env.contains("greets"), "{env}");
 }
 
 #[test]
@@ -171,6 +171,6 @@ fn a_hung_run_is_unknown_and_leaves_no_process_behind() {
             (&1.into(), &1.into()),
             "{id}"
         );
-        assert_eq!(processes_with(&format!("PRACTICUM_TRIAL={id}-")), [""; 0], "{id}");
+        assert_eq!(project.processes(), [""; 0], "{id}");
     }
 }

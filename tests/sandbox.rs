@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, claude, path_with, processes_with};
+use common::{Project, Ran, claude, path_with};
 use serde_json::Value;
 
 const EVAL: &str = "\
@@ -245,7 +245,7 @@ sleep 320
             let summary = scene.run(&["--timeout", "1s", "--sandbox", mode]).exits(3).json();
             assert!(started.elapsed() < Duration::from_secs(5), "{means} {mode}: {:?}", started.elapsed());
             assert_eq!(summary["cases"][0]["endings"]["timed_out"], 1, "{means} {mode}");
-            assert_eq!(processes_with("PRACTICUM_TRIAL=walledlimit-"), [""; 0], "{means} {mode}");
+            assert_eq!(scene.project.processes(), [""; 0], "{means} {mode}");
             let left = Command::new("pgrep").args(["-f", "sleep 32[0-3]"]).output().expect("pgrep");
             assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{means} {mode}");
         }
@@ -257,7 +257,7 @@ fn what_an_agent_leaves_running_in_a_sandbox_is_ended() {
     for means in means() {
         let scene = Scene::new(means, "walledleftover", "setsid sleep 330 & sleep 331 & echo done");
         scene.run(&[]).exits(0);
-        assert_eq!(processes_with("PRACTICUM_TRIAL=walledleftover-"), [""; 0], "{means}");
+        assert_eq!(scene.project.processes(), [""; 0], "{means}");
     }
 }
 
@@ -271,10 +271,10 @@ fn nothing_survives_a_practicum_that_is_killed() {
     // Its room is never cleared away, so it is put where the test's own things are.
     command.env("TMPDIR", scene.home.path()).stderr(std::process::Stdio::null());
     let mut running = command.spawn().expect("starts");
-    wait_until(|| processes_with("PRACTICUM_TRIAL=walledkill-").len() >= 3);
+    wait_until(|| scene.project.processes().len() >= 3);
     running.kill().expect("killed");
     running.wait().expect("gone");
-    wait_until(|| processes_with("PRACTICUM_TRIAL=walledkill-").is_empty());
+    wait_until(|| scene.project.processes().is_empty());
 }
 
 #[test]

@@ -4,7 +4,7 @@ mod common;
 
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, processes_with};
+use common::{Project, Ran};
 use serde_json::Value;
 
 const EVAL: &str = "\
@@ -47,7 +47,7 @@ sleep 300
     let summary = project.run(&["run", "evals", "--timeout", "1s", "--json"]).exits(3).json();
     assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
     assert_eq!(case(&summary)["endings"]["timed_out"], 1);
-    assert_eq!(processes_with("PRACTICUM_TRIAL=limit-"), [""; 0]);
+    assert_eq!(project.processes(), [""; 0]);
     let left = std::process::Command::new("pgrep").args(["-f", "sleep 30[0-3]"]).output().expect("pgrep");
     assert_eq!(String::from_utf8_lossy(&left.stdout), "", "also those that shed their environment");
 }
@@ -57,7 +57,7 @@ fn what_an_agent_leaves_running_is_ended_and_told() {
     let project = rogue("leftover", "sleep 310 &\necho done\n");
     let summary = project.run(&["run", "evals", "--json"]).exits(0).json();
     assert_eq!(case(&summary)["passed"], 1);
-    assert_eq!(processes_with("PRACTICUM_TRIAL=leftover-"), [""; 0]);
+    assert_eq!(project.processes(), [""; 0]);
     let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
     assert!(events.contains("left processes running"), "{events}");
 }

@@ -9,6 +9,7 @@ mod confined;
 mod convert;
 mod doctor;
 mod evals;
+mod exam;
 mod formats;
 mod gateway;
 mod init;
@@ -18,6 +19,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod try_prompt;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -44,6 +46,8 @@ struct Cli {
 enum Command {
     /// Run evals: find them, stage each case, let the agent work, mark the result
     Run(Box<run::Args>),
+    /// Try one prompt on a skill, without an eval file
+    Try(Box<try_prompt::Args>),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -88,6 +92,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
+        Command::Try(args) => try_prompt::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),

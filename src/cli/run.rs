@@ -1,23 +1,14 @@
-use std::io::{IsTerminal, Write};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
-
 use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
-use super::{colour, complain, environment, runtime, sweep_up};
-use crate::dialects;
-use crate::event::Sinks;
-use crate::gateway::{Budget, Ledger, Prices};
-use crate::intake::{self, Ask, IntakeError, Reading, Shared};
-use crate::key::Keys;
-use crate::model::{Ratio, Severity, format_duration};
-use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
-use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
-use crate::report::{Progress, Results, render_diagnostics, report, safe};
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
-use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
+use super::exam::{Carrying, Errand};
+use super::{colour, complain, environment};
+use crate::intake::{self, IntakeError, Reading};
+use crate::model::Severity;
+use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
+use crate::report::{render_diagnostics, safe};
+use crate::settings::{JOBS, Layers, SANDBOX};
+use crate::store::RunDir;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -42,63 +33,14 @@ pub struct Args {
     /// Only a part of the cases, as 2/5: all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard)]
     shard: Option<(u32, u32)>,
-    /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME")]
-    env: Vec<String>,
-    /// Start no more trials once one has failed
-    #[arg(long)]
-    fail_fast: bool,
-    /// The share of trials that may stay unscored without the run counting as incomplete
-    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
-    allow_unscored: Ratio,
-    /// A script that answers in place of the model
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
-    script: Option<PathBuf>,
-    /// Write what the model is asked and answers to a new file, to be replayed later
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
-    record: Option<PathBuf>,
-    /// Answer from such a file in place of the model; what is asked otherwise is reported
-    #[arg(long, value_name = "FILE")]
-    replay: Option<PathBuf>,
-    /// Stop when the run has spent this much, in USD
-    #[arg(long, value_name = "USD")]
-    max_cost: Option<String>,
-    /// Stop when the run has used this many tokens, those from a cache included
-    #[arg(long, value_name = "N")]
-    max_tokens: Option<String>,
-    /// Prices of models, before those that are known (TOML)
-    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
-    prices: Option<PathBuf>,
-    /// Leave judged checks unscored
-    #[arg(long)]
-    no_judge: bool,
-    /// Let the evals' setup and teardown scripts run
-    #[arg(long)]
-    trust: bool,
-    /// How many trials run at once
-    #[arg(short, long, value_name = "N")]
-    jobs: Option<String>,
+    #[command(flatten)]
+    carrying: Carrying,
     /// Go on with a run that did not come to its end: only what is missing is run
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
     resume: Option<String>,
-    /// Run every trial, even if nothing that decides it has changed since it last ran
-    #[arg(long)]
-    no_cache: bool,
-    /// Walls around the agents: as good as this machine can, none, or files and network or no run
-    #[arg(long, value_name = "auto|off|strict")]
-    sandbox: Option<String>,
-    /// Show what would run, and run nothing
-    #[arg(long)]
-    dry_run: bool,
     /// Print every setting with where it came from, and run nothing
     #[arg(long)]
     explain: bool,
-    /// Leave the agents' workspaces where they are
-    #[arg(long)]
-    keep_workspaces: bool,
-    /// Print the summary document, and nothing else, on standard output
-    #[arg(long)]
-    json: bool,
 }
 
 fn parse_only(text: &str) -> Result<Only, String> {
@@ -117,10 +59,6 @@ fn parse_shard(text: &str) -> Result<(u32, u32), String> {
         .ok_or_else(|| "it must be like 2/5".to_owned())
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
-    text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
-}
-
 pub fn main(args: Args) -> u8 {
     run(args).unwrap_or_else(|error| complain(&error))
 }
@@ -133,8 +71,8 @@ fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
     let mut begun = super::parse_run(&info.command).context("the run does not say how it was begun")?;
     begun.resume = Some(run.id().to_owned());
-    begun.json |= now.json;
-    begun.jobs = now.jobs.or(begun.jobs);
+    begun.carrying.json |= now.carrying.json;
+    begun.carrying.jobs = now.carrying.jobs.or(begun.carrying.jobs);
     Ok(begun)
 }
 
@@ -144,19 +82,10 @@ fn run(args: Args) -> anyhow::Result<u8> {
         None => args,
     };
     let environment = environment();
-    let ask = Ask {
-        script: args.script.clone(),
-        record: args.record.clone(),
-        replay: args.replay.clone(),
-        no_judge: args.no_judge,
-        ..args.evals.ask()
-    };
+    let ask = args.carrying.ask(args.evals.ask());
     let project = args.evals.project();
     let mut flags = args.choices.flags();
-    flags.extend(args.jobs.clone().map(|jobs| (JOBS.name, jobs)));
-    flags.extend(args.sandbox.clone().map(|sandbox| (SANDBOX.name, sandbox)));
-    flags.extend(args.max_cost.clone().map(|usd| (MAX_COST.name, usd)));
-    flags.extend(args.max_tokens.clone().map(|tokens| (MAX_TOKENS.name, tokens)));
+    flags.extend(args.carrying.flags());
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
@@ -164,7 +93,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         bail!("some eval files cannot be understood; nothing was run");
     }
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, mut notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
         eprintln!("note: {}", safe(notice));
     }
@@ -185,96 +114,8 @@ fn run(args: Args) -> anyhow::Result<u8> {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?),
         None => None,
     };
-    let mut keys = Keys::new(&plan, &agents, &environment);
-    let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
-    // A cassette is made, and played, by what is asked now.
-    let taped = ask.record.is_some() || ask.replay.is_some();
-    let cache = (!taped).then(|| Cache::of(&project));
-    let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !args.no_cache);
-    let ledger = Arc::new(ledger(&layers, args.prices.as_deref())?);
-    show_plan(&plan, prior.count());
-    if args.dry_run {
-        return Ok(0);
-    }
-    let trusted = trust(&plan, args.trust)?;
-    let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-    let id =
-        resumed.as_ref().map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
-    let rooms = Rooms::place(&id);
-    // Before there is a record: a run that may not begin leaves none.
-    let sandbox = intake::sandbox(&layers, &plan, [rooms.clone(), project.clone()])?;
-    notices.extend(sandbox.notice().map(str::to_owned));
-    let runtime = runtime().context("cannot start")?;
-    let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
-    let run_dir = match resumed {
-        Some(run) => {
-            if Live::read(run.path()).is_some_and(|live| live.is_running()) {
-                bail!("run {} is still going on", run.id());
-            }
-            sweep_up(&run);
-            run
-        }
-        None => {
-            let run = RunDir::create(&project, id)?;
-            let replayed = ask.replay.is_some();
-            run.write_info(&RunInfo { replayed, ..info(&plan, &run, scripted, notices) })?;
-            run
-        }
-    };
-    Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
-    let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-    let scrubber = Scrubber::new(&environment);
-    let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
-    sinks.push(Box::new(Progress::new(std::io::stderr())));
-    let examined = runtime.block_on(async {
-        let cleaner = scrubber.clone();
-        let shared = Shared { ledger: Arc::clone(&ledger), scrub: Arc::new(move |text| cleaner.text(text)) };
-        let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
-        let stop = Stop::default();
-        tokio::spawn(heed_interrupts(stop.clone()));
-        let hidden = Hidden::new(
-            plan.suites
-                .iter()
-                .map(|planned| planned.suite.origin.path.clone())
-                .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
-                .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
-                .chain([&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute)),
-        );
-        let exam = Exam {
-            plan,
-            agents,
-            suites,
-            user_env: environment,
-            hidden,
-            sandbox,
-            rooms: rooms.path().to_owned(),
-            keep_workspaces: args.keep_workspaces,
-            trusted,
-            jobs,
-            run_dir: run_dir.clone(),
-            scrubber,
-            ledger,
-            stop,
-            prior,
-            pass_env: args.env.clone(),
-            fail_fast: args.fail_fast,
-            allow_unscored: args.allow_unscored,
-        };
-        Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
-    })?;
-    Live::clear(run_dir.path());
-    if args.keep_workspaces {
-        eprintln!("workspaces kept in {}", rooms.keep().display());
-    }
-    let results = Results {
-        summary: &examined.summary,
-        troubles: &examined.troubles,
-        run_dir: run_dir.path(),
-        scripted,
-        replayed: ask.replay.is_some(),
-    };
-    show_results(&results, args.json)?;
-    Ok(examined.summary.exit)
+    let errand = Errand { plan, agents, ask, layers, project, environment, notices, resumed };
+    args.carrying.carry_out(errand)
 }
 
 /// Errors and warnings. Notices are for `check`, which is asked for them.
@@ -305,146 +146,4 @@ fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
         }
     }
     Ok(())
-}
-
-fn show_plan(plan: &Plan, reused: usize) {
-    let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
-    let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
-    agents.sort_unstable();
-    agents.dedup();
-    eprintln!(
-        "plan: {} trials of {cases} cases in {} suites with {}",
-        plan.trials.len(),
-        plan.suites.len(),
-        agents.join(", ")
-    );
-    if reused > 0 {
-        eprintln!(
-            "  {reused} reuse, {} run: nothing that decides the others has changed (--no-cache runs all)",
-            plan.trials.len() - reused
-        );
-    }
-    for planned in &plan.suites {
-        let settings = &planned.settings;
-        let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
-        eprintln!(
-            "  {}: {} cases, at most {} each{scripted}",
-            safe(&planned.suite.name),
-            planned.suite.cases.len(),
-            format_duration(settings.timeout.value)
-        );
-    }
-}
-
-/// Scripts of an eval file run on the user's machine, so the user must say that they may.
-fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
-    let mut scripts = Vec::new();
-    for planned in &plan.suites {
-        for case in &planned.suite.cases {
-            let room = &case.room;
-            for (word, script) in [("setup", &room.setup), ("teardown", &room.teardown)] {
-                if let Some(script) = script {
-                    scripts.push(format!(
-                        "{} of {} in suite {}:\n{}",
-                        word, case.id, planned.suite.name, script
-                    ));
-                }
-            }
-        }
-    }
-    if trusted || scripts.is_empty() {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
-        return Err(anyhow!(
-            "{} scripts want to run on this machine; read them, then say --trust",
-            scripts.len()
-        ));
-    }
-    for script in &scripts {
-        eprintln!("--- {}", safe(script));
-    }
-    eprint!("Run these {} scripts? [y/N] ", scripts.len());
-    std::io::stderr().flush()?;
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    let yes = matches!(answer.trim(), "y" | "Y" | "yes");
-    if !yes {
-        eprintln!("not trusted: the cases with scripts are skipped");
-    }
-    Ok(yes)
-}
-
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
-    let suites = plan.suites.iter().map(|planned| {
-        let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
-        let suite = dialects::to_native(&planned.suite, &folder);
-        RunSuite { origin: planned.suite.origin.clone(), suite }
-    });
-    let settings = plan.suites.iter().map(|planned| {
-        let rows = planned.settings.explain().into_iter();
-        rows.map(|(name, value, from)| (name.to_owned(), RunSetting { value, from: from.to_string() }))
-            .collect()
-    });
-    let trials = plan.trials.iter().map(|trial| {
-        let (planned, case) = plan.case(trial);
-        PlannedTrial {
-            id: trial.id.clone(),
-            suite: planned.suite.name.clone(),
-            case: case.id.clone(),
-            condition: trial.condition.clone(),
-            attempt: trial.attempt,
-        }
-    });
-    RunInfo {
-        schema_version: 1,
-        run: run_dir.id().to_owned(),
-        started: jiff::Timestamp::now().to_string(),
-        practicum: env!("CARGO_PKG_VERSION").to_owned(),
-        suites: suites.collect(),
-        settings: settings.collect(),
-        trials: trials.collect(),
-        scripted,
-        command: std::env::args().skip(1).collect(),
-        folder: std::env::current_dir().unwrap_or_default(),
-        notices,
-        replayed: false,
-    }
-}
-
-fn absolute(path: &PathBuf) -> Option<PathBuf> {
-    std::path::absolute(path).ok()
-}
-
-/// What the run may spend, and what things cost.
-fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
-    let max_cost = layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value;
-    let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
-    let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
-    if let Some(usd) = max_cost {
-        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
-    }
-    Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
-}
-
-/// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        eprintln!("stopping after what runs now; once more to stop at once");
-        stop.after_running();
-    }
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.now();
-    }
-}
-
-/// A reader who went away has seen enough; that is no failure of the run.
-fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
-    let name = if json { "json" } else { "text" };
-    let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
-    match report.write(results, &mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::{DIALECTS, Dialect, Fit, Place};
 use crate::model::{Case, Diagnostics, Lowered, Suite};
-use crate::tree::Source;
+use crate::tree::{Source, Syntax};
 
 /// A file after reading: what it says, and the text to show excerpts from.
 #[derive(Debug, Clone)]
@@ -20,6 +20,24 @@ pub struct Loaded {
 pub fn load(path: &Path, place: &Place, forced: Option<&'static dyn Dialect>) -> Loaded {
     let mut diagnostics = Diagnostics::default();
     let (text, source) = Source::read(path, &mut diagnostics);
+    lowered(path, text, source, place, forced, diagnostics)
+}
+
+/// Reads a text as if it stood in a file.
+pub fn load_text(path: &Path, text: String, place: &Place) -> Loaded {
+    let mut diagnostics = Diagnostics::default();
+    let source = Source::parse(path, text.clone(), Syntax::of(path, &text), &mut diagnostics);
+    lowered(path, text, source, place, None, diagnostics)
+}
+
+fn lowered(
+    path: &Path,
+    text: String,
+    source: Option<Source>,
+    place: &Place,
+    forced: Option<&'static dyn Dialect>,
+    diagnostics: Diagnostics,
+) -> Loaded {
     let mut loaded = Loaded {
         path: path.to_owned(),
         root: place.root.clone(),

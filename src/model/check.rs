@@ -59,6 +59,11 @@ pub trait Rule: fmt::Debug + Send + Sync {
     fn value(&self) -> Value;
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding;
+
+    /// Whether marking runs something that the eval's author wrote. Then the user must trust it.
+    fn runs_code(&self) -> bool {
+        false
+    }
 }
 
 /// What a rule may look at.

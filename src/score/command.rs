@@ -45,6 +45,10 @@ impl Rule for CommandRule {
         json!(self.0)
     }
 
+    fn runs_code(&self) -> bool {
+        true
+    }
+
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let Some(folder) = evidence.workspace.folder() else {
             let why = "the workspace is gone, so no command can run in it";

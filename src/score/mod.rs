@@ -50,7 +50,7 @@ pub use transcript::rendered;
 pub use urls_reachable::{Network, UrlsReachable};
 
 use crate::model::{
-    Check, CheckKind, Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, WorkspaceView,
+    Check, CheckKind, Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, Why, WorkspaceView,
 };
 use crate::tree::Node;
 
@@ -93,11 +93,12 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)
 }
 
-/// Marks the exact checks among `checks`; the others are `None`, in the same order.
+/// Marks the exact checks among `checks`, those that run code only if it is trusted; the others are `None`, in the same order.
 pub fn mark(
     checks: &[&Check],
     observation: &Observation,
     workspace: &dyn WorkspaceView,
+    trusted: bool,
 ) -> Vec<Option<Finding>> {
     let all_text = if checks.iter().any(|check| check.looks_at == LooksAt::AllText) {
         observation.all_text()
@@ -107,6 +108,9 @@ pub fn mark(
     checks
         .iter()
         .map(|check| match &check.kind {
+            CheckKind::Exact(rule) if rule.runs_code() && !trusted => {
+                Some(Finding::not_scored(Why::NotTrusted))
+            }
             CheckKind::Exact(rule) => {
                 Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, &all_text))
             }

@@ -48,6 +48,12 @@ impl Project {
         Ran::of(self.practicum(args).output().expect("practicum starts"))
     }
 
+    /// What is running of this project's trials: their processes carry the run's id.
+    pub fn processes(&self) -> Vec<String> {
+        let runs = std::fs::read_dir(self.path().join(".practicum/runs")).into_iter().flatten().flatten();
+        runs.flat_map(|run| processes_with(&format!("@{}", run.file_name().to_string_lossy()))).collect()
+    }
+
     /// The only run in the store.
     pub fn only_run(&self) -> PathBuf {
         let runs = std::fs::read_dir(self.path().join(".practicum/runs")).expect("runs");
