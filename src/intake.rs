@@ -410,7 +410,9 @@ fn judge(
             Endpoint { api, base_url, credential: Some(Credential::ApiKey(Secret::new("gateway"))) }
         }
         None if settings.judge_transport.value == Transport::Cli => {
-            return Err("the cli transport cannot judge yet; use --transport api".to_owned());
+            return Err(
+                "judging through an agent CLI is not supported; set PRACTICUM_TRANSPORT=api".to_owned()
+            );
         }
         None => Endpoint::from_env(api, env).map_err(|error| error.to_string())?,
     };

@@ -47,6 +47,11 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         ..Observation::ended(ended)
     };
     for turn in raw.turns {
+        // Another turn: what the last one said only as its output becomes a step.
+        if seen.unstepped().is_some() {
+            let said = std::mem::take(&mut seen.output);
+            seen.steps.push(Step::Text(said));
+        }
         let transcript = turn.transcript;
         seen.steps.push(Step::User(turn.prompt));
         seen.steps.extend(transcript.steps);
@@ -131,6 +136,18 @@ mod tests {
             let seen = observe(RawRun { turns, seconds: 0.0 }, Vec::new(), false);
             assert_eq!(seen.usage.input, expected);
         }
+    }
+
+    #[test]
+    fn every_turn_of_a_plain_answer_is_kept_once() {
+        let turn = |said: &str| RawTurn {
+            prompt: "p".into(),
+            transcript: Transcript { output: said.into(), said: Said::Done, ..Transcript::default() },
+            process: ProcessEnd::Exited(0),
+        };
+        let raw = RawRun { turns: vec![turn("one"), turn("two")], seconds: 1.0 };
+        let seen = observe(raw, Vec::new(), false);
+        assert_eq!((seen.output.as_str(), seen.all_text().as_str()), ("two", "one\n\ntwo"));
     }
 
     #[test]

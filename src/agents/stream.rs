@@ -4,6 +4,13 @@ use crate::model::{Activated, Step, Usage};
 pub trait Decoder: Send {
     fn line(&mut self, line: &str);
 
+    /// Whether it would rather have the bytes as they come than lines.
+    fn takes_bytes(&self) -> bool {
+        false
+    }
+
+    fn bytes(&mut self, _bytes: &[u8]) {}
+
     fn finish(self: Box<Self>) -> Transcript;
 }
 

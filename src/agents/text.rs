@@ -1,30 +1,80 @@
 //! A stream that is nothing but the answer.
 
 use super::{Decoder, DecoderKind, Said, Transcript};
-use crate::model::Step;
 
 pub static STREAM: DecoderKind = DecoderKind { name: "text", start: || Box::new(Text::default()) };
 
+/// Taken as it comes, because an answer may be one line of megabytes.
 #[derive(Default)]
 struct Text {
-    text: String,
+    bytes: Vec<u8>,
 }
+
+/// More than this is no answer.
+const MOST: usize = 256 * 1024 * 1024;
+
+/// Grown by this much: doubling would hold twice what a long answer needs.
+const STEP: usize = 1024 * 1024;
 
 impl Decoder for Text {
     fn line(&mut self, line: &str) {
-        if !self.text.is_empty() {
-            self.text.push('\n');
+        self.bytes(line.as_bytes());
+        self.bytes(b"\n");
+    }
+
+    fn takes_bytes(&self) -> bool {
+        true
+    }
+
+    fn bytes(&mut self, bytes: &[u8]) {
+        let bytes = &bytes[..bytes.len().min(MOST - self.bytes.len().min(MOST))];
+        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
+            let more = if self.bytes.len() < STEP {
+                bytes.len().max(self.bytes.len())
+            } else {
+                STEP.max(bytes.len())
+            };
+            self.bytes.reserve_exact(more);
         }
-        self.text.push_str(line);
+        self.bytes.extend_from_slice(bytes);
     }
 
     fn finish(self: Box<Self>) -> Transcript {
+        let mut text = String::from_utf8(self.bytes)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        if text.ends_with('\n') {
+            text.pop();
+            if text.ends_with('\r') {
+                text.pop();
+            }
+        }
         Transcript {
-            steps: vec![Step::Text(self.text.clone())],
-            output: self.text,
+            // The answer is all there is, so it is not kept twice as a step of its own.
+            output: text,
             // Plain text has no last word that could be missing; the exit code says how it ended.
             said: Said::Done,
             ..Transcript::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_answer_is_the_text_without_its_last_line_break() {
+        for (bytes, expected) in [
+            (&b"one\ntwo\n"[..], "one\ntwo"),
+            (b"one", "one"),
+            (b"", ""),
+            (b"x\r\n", "x"),
+            (b"\xff!", "\u{fffd}!"),
+            (b"\n\n", "\n"),
+        ] {
+            let mut decoder = (STREAM.start)();
+            bytes.chunks(2).for_each(|chunk| decoder.bytes(chunk));
+            assert_eq!(decoder.finish().output, expected);
         }
     }
 }

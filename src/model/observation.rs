@@ -118,15 +118,19 @@ impl Observation {
 
     /// All assistant text, in order, a blank line between messages.
     pub fn all_text(&self) -> String {
-        let texts: Vec<&str> = self
-            .steps
-            .iter()
-            .filter_map(|step| match step {
-                Step::Text(text) => Some(text.as_str()),
-                Step::User(_) | Step::Tool(_) => None,
-            })
-            .collect();
-        texts.join("\n\n")
+        let texts = self.steps.iter().filter_map(|step| match step {
+            Step::Text(text) => Some(text.as_str()),
+            Step::User(_) | Step::Tool(_) => None,
+        });
+        texts.chain(self.unstepped()).collect::<Vec<&str>>().join("\n\n")
+    }
+
+    /// The last answer where it stands only in `output`: a stream that is nothing but an answer is
+    /// not kept twice.
+    pub fn unstepped(&self) -> Option<&str> {
+        let last_turn = self.steps.iter().rev().take_while(|step| !matches!(step, Step::User(_)));
+        let said = last_turn.into_iter().any(|step| matches!(step, Step::Text(_)));
+        (!said && !self.output.is_empty()).then_some(self.output.as_str())
     }
 }
 

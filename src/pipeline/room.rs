@@ -312,7 +312,7 @@ impl Prepared<'_> {
                 (Some(finding), _) => (finding, Vec::new()),
                 (None, Some(judged)) => judged,
                 (None, None) => {
-                    let why = Why::NotJudged("this kind of check cannot be marked yet".to_owned());
+                    let why = Why::NotJudged("extracting sections is not supported".to_owned());
                     (Finding::not_scored(why), Vec::new())
                 }
             };

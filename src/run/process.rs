@@ -50,6 +50,9 @@ const MOST_KEPT: u64 = 256 * 1024 * 1024;
 /// The longest line that is decoded; a longer one is kept on disk and not understood.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
+/// A buffer larger than this is given back once its line is read.
+const LONGEST_KEPT_BUFFER: usize = 64 * 1024;
+
 /// After the process itself is gone, how long its pipes may stay open in other hands.
 const LINGER: Duration = Duration::from_millis(500);
 
@@ -176,8 +179,10 @@ async fn listen(
             let _ = file.write_all(bytes).await;
         }
         kept += count as u64;
-        if let Some(decoder) = &mut decoder {
-            lines.push(bytes, |line| decoder.line(line));
+        match &mut decoder {
+            Some(decoder) if decoder.takes_bytes() => decoder.bytes(bytes),
+            Some(decoder) => lines.push(bytes, |line| decoder.line(line)),
+            None => {}
         }
     }
     if let Some(decoder) = &mut decoder {
@@ -225,6 +230,8 @@ impl Lines {
             each(&String::from_utf8_lossy(line));
         }
         self.partial.clear();
+        // One long line is no reason to hold its space until the end.
+        self.partial.shrink_to(LONGEST_KEPT_BUFFER);
         self.too_long = false;
     }
 

@@ -102,6 +102,7 @@ pub fn rendered(observation: &Observation) -> String {
             Step::Tool(call) => render_call(call, &mut out),
         }
     }
+    out.extend(observation.unstepped());
     out
 }
 

@@ -81,8 +81,8 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         read_only: Vec::new(),
         keep: false,
     };
-    for folder in [&workspace.folder, &workspace.home, &workspace.tmp] {
-        std::fs::create_dir_all(folder).map_err(StageError::io("creating", folder))?;
+    for folder in [&workspace.room, &workspace.folder, &workspace.home, &workspace.tmp] {
+        std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
     }
     if order.case.room.base == Base::Project {
         project::copy(order.project, &workspace.folder, order.hidden, order.skills)?;

@@ -1,0 +1,150 @@
+//! What a trial costs beside its agent.
+//!
+//! Run with `cargo bench --bench trials`. The agent is `/bin/echo`; the floor is a program that only
+//! starts it as often, as many at once, and writes a line for each. Both are measured in turns in one
+//! run, because machines are noisy; only the ratios mean anything.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+const AT_ONCE: usize = 8;
+const FLOOR: &str = "PRACTICUM_BENCH_FLOOR";
+
+fn main() {
+    if let Ok(count) = std::env::var(FLOOR) {
+        return floor(count.parse().expect("a number"));
+    }
+    many(1000);
+    per_trial();
+    large_outputs();
+}
+
+/// A thousand trials, stored, against starting the agent a thousand times.
+fn many(count: usize) {
+    let project = project(count, "[\"/bin/echo\", \"done\"]");
+    let (mut wall, mut cpu) = (Vec::new(), Vec::new());
+    for round in 1..=5 {
+        let ourselves = std::env::current_exe().expect("this program");
+        let floor =
+            measure(Command::new(ourselves).env(FLOOR, count.to_string()).current_dir(project.path()));
+        let ours = measure(&mut run(project.path()));
+        println!("round {round}: floor {floor}, practicum {ours}");
+        wall.push(ours.wall / floor.wall);
+        cpu.push(ours.cpu / floor.cpu);
+    }
+    println!(
+        "{count} trials at -j {AT_ONCE}: {:.2}x the floor's wall, {:.2}x its CPU",
+        median(&mut wall),
+        median(&mut cpu)
+    );
+}
+
+/// What each of ten thousand costs against each of a hundred.
+fn per_trial() {
+    let cost = |count: usize| {
+        let project = project(count, "[\"/bin/echo\", \"done\"]");
+        let spent = measure(&mut run(project.path()));
+        (spent.cpu / count as f64 * 1000.0, spent.memory)
+    };
+    // The first run of a machine is the dearest, so the small one is measured three times.
+    let mut few: Vec<f64> = (0..3).map(|_| cost(100).0).collect();
+    let (many, memory) = cost(10_000);
+    let few = median(&mut few);
+    println!(
+        "CPU of a trial: {few:.2} ms of 100, {many:.2} ms of 10,000: {:.2}x; peak memory {} MB",
+        many / few,
+        memory / 1024
+    );
+}
+
+/// Memory while agents say much.
+fn large_outputs() {
+    let quiet = measure(&mut run(project(1, "[\"/bin/echo\", \"done\"]").path()));
+    let agent = "[\"/bin/sh\", \"-c\", \"head -c 5000000 /dev/zero | tr '\\\\0' x; echo; echo done\"]";
+    let loud = measure(&mut run(project(200, agent).path()));
+    println!(
+        "200 trials with 5 MB of output: peak memory {} MB above idle",
+        (loud.memory.saturating_sub(quiet.memory)) / 1024
+    );
+}
+
+fn floor(count: usize) {
+    let next = AtomicUsize::new(0);
+    let log = Mutex::new(std::fs::File::create("floor.log").expect("a log"));
+    std::thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while next.fetch_add(1, Ordering::Relaxed) < count {
+                    let output = Command::new("/bin/echo").arg("done").output().expect("starts");
+                    let mut log = log.lock().expect("unpoisoned");
+                    writeln!(log, "{}", output.stdout.len()).expect("written");
+                }
+            });
+        }
+    });
+}
+
+fn project(count: usize, command: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    let cases: String = (0..count)
+        .map(|n| {
+            format!(
+                "  - {{id: case-{n}, prompt: p, checks: [{{contains: done}}, {{max_length: 100000000}}]}}\n"
+            )
+        })
+        .collect();
+    let suite = format!("practicum: 1\nworkspace: empty\nrun: {{agents: [echo]}}\ncases:\n{cases}");
+    std::fs::write(folder.path().join("e.practicum.yaml"), suite).expect("written");
+    std::fs::write(folder.path().join("practicum.toml"), format!("[agents.echo]\ncommand = {command}\n"))
+        .expect("written");
+    folder
+}
+
+fn run(project: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_practicum"));
+    let jobs = AT_ONCE.to_string();
+    command.args(["run", ".", "-j", &jobs, "--sandbox", "off", "--no-cache", "--json"]).current_dir(project);
+    command
+}
+
+struct Spent {
+    wall: f64,
+    cpu: f64,
+    /// In kilobytes.
+    memory: u64,
+}
+
+impl std::fmt::Display for Spent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:.2} s wall, {:.2} s CPU, {} MB", self.wall, self.cpu, self.memory / 1024)
+    }
+}
+
+/// Time of the program and all it started, by the shell's `time`, which waits for them; peak memory
+/// of the program itself.
+fn measure(command: &mut Command) -> Spent {
+    let started = Instant::now();
+    let program = command.get_program().to_owned();
+    let mut timed = Command::new("/usr/bin/time");
+    timed.args(["-f", "%U %S %M", "-o", "time.txt"]).arg(program).args(command.get_args());
+    timed.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    if let Some(folder) = command.get_current_dir() {
+        timed.current_dir(folder);
+    }
+    let status = timed.stdout(Stdio::null()).stderr(Stdio::null()).status().expect("starts");
+    let wall = started.elapsed().as_secs_f64();
+    assert!(status.success(), "{timed:?}");
+    let folder = command.get_current_dir().expect("a folder");
+    let text = std::fs::read_to_string(folder.join("time.txt")).expect("times");
+    let numbers: Vec<f64> = text.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    Spent { wall, cpu: numbers[0] + numbers[1], memory: numbers[2] as u64 }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
