@@ -425,18 +425,10 @@ fn provider(said: Provider, model: Option<&str>) -> Result<Provider, String> {
     match (said, model) {
         (Provider::Anthropic | Provider::Openai, _) => Ok(said),
         (Provider::Auto, None) => Ok(Provider::Anthropic),
-        (Provider::Auto, Some(model)) if model.starts_with("claude-") => Ok(Provider::Anthropic),
-        (Provider::Auto, Some(model)) if model.starts_with("gpt-") || is_o_series(model) => {
-            Ok(Provider::Openai)
-        }
-        (Provider::Auto, Some(model)) => {
-            Err(format!("whose model \"{model}\" is cannot be told; say so with --grading-provider"))
-        }
+        (Provider::Auto, Some(model)) => Provider::of_model(model).ok_or_else(|| {
+            format!("whose model \"{model}\" is cannot be told; say so with --grading-provider")
+        }),
     }
-}
-
-fn is_o_series(model: &str) -> bool {
-    model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -159,6 +159,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, next) {
                 tally.add(&record);
+                remember(&record, &mut troubles);
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
@@ -191,9 +192,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             // A cache that cannot be written to only costs the next run.
             let _ = cache.keep(exam.run_dir.id(), &record);
         }
-        if record.verdict != Verdict::Pass && troubles.len() < MOST_TROUBLES {
-            troubles.push(record.clone());
-        }
+        remember(&record, &mut troubles);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
     tally.allow_unscored(exam.allow_unscored);
@@ -218,6 +217,13 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     exam.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
     Ok(Examined { summary, troubles })
+}
+
+/// Keeps what the closing report shows of trials that did not pass.
+fn remember(record: &TrialRecord, troubles: &mut Vec<TrialRecord>) {
+    if record.verdict != Verdict::Pass && troubles.len() < MOST_TROUBLES {
+        troubles.push(record.clone());
+    }
 }
 
 /// A trial that need not run, and whether it is new to this run's record.

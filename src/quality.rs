@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{CheckKind, Diagnostics, Expect, Need, PassRule, Span, Stimulus, Suite};
+use crate::model::{CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite};
 use crate::skill::Skill;
 
 /// Adds warnings about a suite that is well formed and still proves little.
@@ -15,6 +15,21 @@ pub fn review(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     answer_leaks(suite, text, diagnostics);
     too_few_negatives(suite, diagnostics);
     too_few_repeats(suite, diagnostics);
+    unknown_provider(suite, text, diagnostics);
+}
+
+/// A judge that nobody could ask.
+fn unknown_provider(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    let Some(model) = &suite.judge.model else { return };
+    let said = suite.judge.provider.is_some_and(|provider| provider != Provider::Auto);
+    if !said && Provider::of_model(model).is_none() {
+        diagnostics.warning_help(
+            "unknown-provider",
+            find(text, model),
+            format!("whose model \"{model}\" is cannot be told from its name"),
+            "name the provider in the file, or run with --grading-provider",
+        );
+    }
 }
 
 /// Where something that the suite says stands in its file: the first place that says it, quoted
@@ -209,7 +224,11 @@ mod tests {
 
     /// The codes of the warnings about a native file's cases.
     fn codes(cases: &str) -> Vec<&'static str> {
-        let text = format!("practicum: 1\nskill: {{name: s}}\ncases:\n{cases}");
+        codes_of("", cases)
+    }
+
+    fn codes_of(head: &str, cases: &str) -> Vec<&'static str> {
+        let text = format!("practicum: 1\nskill: {{name: s}}\n{head}cases:\n{cases}");
         let mut diagnostics = Diagnostics::default();
         let source = Source::parse(Path::new("/x.yaml"), text, Syntax::Yaml, &mut diagnostics).expect("YAML");
         let place = Place { root: "/".into(), project: "/".into(), plugins: None };
@@ -252,6 +271,16 @@ mod tests {
         ] {
             assert_eq!(codes(cases), expected, "{cases}");
         }
+    }
+
+    #[test]
+    fn a_judge_that_nobody_could_ask_is_told() {
+        let with = |judge: &str| {
+            codes_of(&format!("judge: {judge}\n"), "  - {id: a, prompt: p, checks: [{contains: x}]}")
+        };
+        assert_eq!(with("{model: my-llm}"), ["unknown-provider"]);
+        assert_eq!(with("{model: my-llm, provider: openai}"), [""; 0]);
+        assert_eq!(with("{model: claude-opus-4-1}"), [""; 0]);
     }
 
     #[test]

@@ -114,6 +114,18 @@ impl Provider {
         }
     }
 
+    /// Whose model this is, by its name.
+    pub fn of_model(model: &str) -> Option<Self> {
+        let is_o_series = |model: &str| {
+            model.strip_prefix('o').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+        };
+        match model {
+            _ if model.starts_with("claude-") => Some(Provider::Anthropic),
+            _ if model.starts_with("gpt-") || is_o_series(model) => Some(Provider::Openai),
+            _ => None,
+        }
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Provider::Auto => "auto",

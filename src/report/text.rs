@@ -29,6 +29,10 @@ impl Report for Text {
         for record in results.troubles {
             trouble(record, out)?;
         }
+        if !results.troubles.is_empty() {
+            let run = &results.summary.run;
+            writeln!(out, "\n  {FAINT}more: practicum show {run} CASE{FAINT:#}")?;
+        }
         writeln!(out)?;
         for gate in &summary.gates {
             let (style, word) = match (gate.ok, gate.value) {
