@@ -90,7 +90,7 @@ pub enum IntakeError {
     UnknownAgent { name: String, known: String },
     #[error("{0}")]
     Mode(String),
-    #[error("{0}")]
+    #[error(transparent)]
     NotInstalled(#[from] crate::agents::LaunchError),
     #[error("the script {path} cannot be used")]
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },

@@ -113,7 +113,7 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
             project: &planned.project,
             hidden: &exam.hidden,
             room: exam.rooms.join(opaque.short()),
-            alias: &format!("skill-{}", opaque.short()),
+            alias_ending: opaque.short(),
         })
         .map_err(|error| error.to_string())?;
         if exam.keep_workspaces {

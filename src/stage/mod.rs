@@ -32,8 +32,9 @@ pub struct Order<'o> {
     pub hidden: &'o Hidden,
     /// The folder that holds this trial's room. Must not exist yet.
     pub room: PathBuf,
-    /// A name that occurs nowhere else, for skills staged under an alias.
-    pub alias: &'o str,
+    /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
+    /// a part of what the agent goes by.
+    pub alias_ending: &'o str,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -117,9 +118,9 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
         let Some(path) = &skill.path else { continue };
         let name = match order.case.room.skill {
             SkillName::Own => None,
-            SkillName::Alias => Some(order.alias),
+            SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
         };
-        staged.push(layers::skill(path, name, folder, order.skills_dir)?);
+        staged.push(layers::skill(path, name.as_deref(), folder, order.skills_dir)?);
     }
     Ok(staged)
 }
@@ -127,6 +128,15 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
 /// Copies a skill's folder without its evals.
 pub fn copy_skill(skill: &Skill, to: &Path) -> Result<(), StageError> {
     layers::copy_tree(skill.folder(), to, &project::is_eval_file)
+}
+
+/// As long as a skill's name may be.
+const LONGEST_NAME: usize = 64;
+
+fn alias(own: &str, ending: &str) -> String {
+    let room = LONGEST_NAME.saturating_sub(ending.len() + 1);
+    let own: String = own.chars().filter(char::is_ascii).take(room).collect();
+    format!("{own}-{ending}")
 }
 
 impl Workspace {

@@ -47,7 +47,7 @@ impl Scene {
             project: &project,
             hidden: &Hidden::new([project.join("answers.yaml")]),
             room: self.root.path().join("room"),
-            alias: "alias-7",
+            alias_ending: "x7",
         })
     }
 }
@@ -107,9 +107,9 @@ fn an_alias_is_the_only_name_in_the_room() {
     let scene = Scene::new(PROJECT);
     let room = Room { skill: SkillName::Alias, ..Room::default() };
     let workspace = scene.stage(Arm::WithSkill, room).expect("staged");
-    assert_eq!(workspace.staged, ["alias-7"]);
-    let text = fs::read_to_string(workspace.folder.join(".claude/skills/alias-7/SKILL.md")).expect("read");
-    assert!(text.starts_with("---\nname: alias-7\ndescription: d\n---\n"), "{text}");
+    assert_eq!(workspace.staged, ["greeter-x7"]);
+    let text = fs::read_to_string(workspace.folder.join(".claude/skills/greeter-x7/SKILL.md")).expect("read");
+    assert!(text.starts_with("---\nname: greeter-x7\ndescription: d\n---\n"), "{text}");
 }
 
 #[test]
