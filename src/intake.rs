@@ -417,7 +417,8 @@ fn judge(
         None => Endpoint::from_env(api, env).map_err(|error| error.to_string())?,
     };
     let client = Client::new(endpoint).map_err(|error| error.to_string())?;
-    Ok(Judge::new(client, model.unwrap_or(default_model).to_owned()))
+    let judge = Judge::new(client, model.unwrap_or(default_model).to_owned());
+    Ok(judge.with_votes(settings.judge_votes.value))
 }
 
 /// Whose model this is, by its name where nobody says.

@@ -6,6 +6,7 @@
 mod answer;
 mod evidence;
 mod prompt;
+mod votes;
 
 use std::sync::Arc;
 
@@ -20,6 +21,7 @@ use crate::model::{Check, CheckKind, Finding, Judged, Usage, Verdict, Why};
 pub struct Judge {
     client: Client,
     model: String,
+    votes: u32,
     /// Judges have a limit of their own: they are cheaper than agents and rate limited apart.
     permits: Arc<Semaphore>,
 }
@@ -73,18 +75,36 @@ pub fn none_marked(statements: &[Statement<'_>], why: &Why) -> Marks {
 
 impl Judge {
     pub fn new(client: Client, model: String) -> Self {
-        Self { client, model, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+        Self { client, model, votes: 1, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+
+    /// Asked this often about the same; the majority decides.
+    #[must_use]
+    pub fn with_votes(mut self, votes: u32) -> Self {
+        self.votes = votes.max(1);
+        self
     }
 
     /// The same judge, asked at another address. Both keep to one limit.
     pub fn at(&self, address: impl FnOnce(Api) -> String) -> Self {
         let client = self.client.at(address(self.client.endpoint().api));
-        Self { client, model: self.model.clone(), permits: Arc::clone(&self.permits) }
+        Self { client, model: self.model.clone(), votes: self.votes, permits: Arc::clone(&self.permits) }
+    }
+
+    pub async fn mark(&self, statements: &[Statement<'_>], exhibit: &Exhibit<'_>) -> Marks {
+        let mut usage = Usage::default();
+        let mut rounds = Vec::new();
+        for _ in 0..self.votes {
+            let marks = self.vote(statements, exhibit).await;
+            usage.add(marks.usage);
+            rounds.push(marks.marks);
+        }
+        Marks { marks: votes::majority(rounds), usage }
     }
 
     /// Asks about all statements in one call. An answer that breaks the contract is sent back
     /// once with what is wrong; what is still missing then stays unscored.
-    pub async fn mark(&self, statements: &[Statement<'_>], exhibit: &Exhibit<'_>) -> Marks {
+    async fn vote(&self, statements: &[Statement<'_>], exhibit: &Exhibit<'_>) -> Marks {
         let evidence = exhibit.text();
         let fence = prompt::fence(&evidence);
         let mut request = self.request(prompt::question(statements, &evidence, &fence));
