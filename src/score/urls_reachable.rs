@@ -12,8 +12,8 @@ use crate::model::{Evidence, Finding, LooksAt, Rule, Why};
 
 pub static KIND: RuleKind = RuleKind {
     key: "urls_reachable",
-    doc: "at least so many different addresses in the text answer (1 if no number is given); needs \
-          --allow-network",
+    doc: "at least so many different addresses in the text answer (1 if no number is given); links \
+          are not fetched, so it is unscored where the text alone does not decide it",
     schema: || json!({"type": ["integer", "null"]}),
     looks_at: LooksAt::Output,
     decode: |node, diagnostics| Some(Arc::new(UrlsReachable(decode_count(KIND.key, node, diagnostics)?))),
@@ -49,7 +49,9 @@ impl UrlsReachable {
             return Finding::new(false, message);
         }
         let Some(network) = network else {
-            return Finding::not_scored(Why::CheckFailed("checking links needs --allow-network".to_owned()));
+            return Finding::not_scored(Why::CheckFailed(
+                "links are not fetched, so whether they answer is not known".to_owned(),
+            ));
         };
         let (mut reached, mut problems) = (0, Vec::new());
         for url in &candidates {
