@@ -152,7 +152,9 @@ fn bury_now(marker: &str) {
 /// Forgets the dead among those we adopted. Whether some of this trial are still dying.
 fn bury_some(marker: &str) -> bool {
     let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    let session = rustix::process::getsid(None).map_or(0, |session| session.as_raw_nonzero().get());
+    // Not asked with getsid: in a container whose session began outside of it the answer is 0,
+    // which is no process number there and a good answer here.
+    let Some(Stat { session, .. }) = stat(ourselves) else { return false };
     let mut dying = false;
     for pid in pids() {
         let Some(stat) = stat(pid) else { continue };
