@@ -17,11 +17,13 @@ use tokio::task::JoinSet;
 pub use reuse::{Known, Prior};
 
 use crate::agents::Agent;
-use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
+use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
-use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::model::{
+    Case, Ended, Finding, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+};
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, adopt_orphans};
@@ -274,10 +276,10 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
 }
 
 /// The rate that decides a case, if one does.
-fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRate> {
+fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     let PassRule::FireRate(own) = case.pass_when else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
-    room::expectation(case).map(|expect| FireRate { expect, threshold })
+    room::expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
@@ -321,6 +323,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         checks: Vec::new(),
         expect: room::expectation(case),
         fired: None,
+        skills: SkillUse::default(),
         usage: Usage::default(),
         cost_usd: Some(0.0),
         model: None,

@@ -31,7 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("aggregate", &["model", "stats"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event"]),
+    ("report", &["model", "event", "stats"]),
     (
         "pipeline",
         &[

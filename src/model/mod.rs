@@ -36,9 +36,12 @@ pub use observation::{
 };
 pub use path::RelPath;
 pub use ratio::Ratio;
-pub use record::TrialRecord;
+pub use record::{SkillUse, TrialRecord};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
-pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};
+pub use summary::{
+    ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
+    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Routed, Summary, Tokens, Totals, VoidPair,
+};
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

@@ -4,6 +4,7 @@
 
 mod diagnostics;
 mod documents;
+pub mod figures;
 mod json;
 mod progress;
 mod safe;
