@@ -13,7 +13,7 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::model::Summary;
-use crate::report::{Checked, Listed};
+use crate::report::{Checked, Listed, Needed};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks};
 
@@ -43,6 +43,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("power", written::<Needed>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

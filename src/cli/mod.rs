@@ -15,6 +15,7 @@ mod gateway;
 mod init;
 mod lint;
 mod list;
+mod power;
 mod run;
 mod runs;
 mod schema;
@@ -48,6 +49,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Ask how many runs a comparison needs, before paying for them
+    Power(power::Args),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -93,6 +96,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),

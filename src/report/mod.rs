@@ -14,7 +14,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
+pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem};
 pub use progress::Progress;
 pub use safe::safe;
 

@@ -28,7 +28,8 @@ pub use kappa::{Kappa, kappa};
 pub use paired::{Comparison, MARGIN, Pair, compare};
 pub use passing::{pass_at_k, pass_hat_k};
 pub use power::{
-    Design, Variances, cases_for, detectable, needed_cases, repeats_for, simulated, simulated_power,
+    Design, Question, Sought, Variances, answer, cases_for, detectable, needed_cases, repeats_for, simulated,
+    simulated_power,
 };
 pub use proportion::{Interval, clopper_pearson, wilson, wilson_effective};
 pub use random::Random;
