@@ -4,6 +4,7 @@ pub mod agents;
 pub mod aggregate;
 pub mod builtin;
 pub mod cli;
+pub mod compare;
 pub mod dialects;
 pub mod discover;
 pub mod event;

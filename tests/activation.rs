@@ -131,7 +131,7 @@ fn a_skill_that_the_prompt_names_is_counted_apart() {
 /// Rooms of their own: what runs beside a trial changes nothing in it.
 #[test]
 fn parallel_trigger_runs_do_not_see_each_other() {
-    let fires = |n: usize| n % 3 > 0;
+    let fires = |n: usize| !n.is_multiple_of(3);
     let breaks = |n: usize| n % 11 == 5;
     let queries: Vec<Value> = (0..45)
         .map(|n| json!({"query": format!("query number {n}."), "should_trigger": n % 2 == 0}))

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("judge", &["model", "llm"]),
     ("stats", &["model"]),
     ("aggregate", &["model", "stats"]),
+    ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event", "stats"]),

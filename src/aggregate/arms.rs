@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CaseKey;
 use super::case::{Attempt, CaseTally};
-use crate::model::{Arm, ArmsOfSuite, ArmsResult, ArmsSummary, Compared, VoidPair};
-use crate::stats::{ALPHA, Cluster, Comparison, MARGIN, Pair, compare, holm};
+use crate::model::{Arm, ArmsOfSuite, ArmsResult, ArmsSummary, VoidPair};
+use crate::stats::{ALPHA, Cluster, Comparison, MARGIN, Pair, compare, together};
 
 /// How many void pairs are told one by one.
 const MOST_VOIDED: usize = 20;
@@ -85,16 +85,10 @@ fn of_suites(pairs: &BTreeMap<&str, Vec<Pair>>, usd_each: Option<f64>) -> Vec<Ar
     if pairs.len() < 2 {
         return Vec::new();
     }
-    let found: Vec<Comparison> = pairs.values().map(|pairs| compare(pairs, MARGIN, ALPHA)).collect();
-    let corrected = holm(&found.iter().map(|one| one.chance).collect::<Vec<_>>());
-    let mut suites = Vec::new();
-    for ((suite, one), chance) in pairs.keys().zip(found).zip(corrected) {
-        let verdict = match one.verdict {
-            Compared::Better | Compared::Worse if chance > ALPHA => Compared::Inconclusive,
-            Compared::Better | Compared::Worse | Compared::Equivalent | Compared::Inconclusive => one.verdict,
-        };
-        let result = result(Comparison { verdict, chance, ..one }, usd_each);
-        suites.push(ArmsOfSuite { suite: (*suite).to_owned(), result });
-    }
+    let mut found: Vec<Comparison> = pairs.values().map(|pairs| compare(pairs, MARGIN, ALPHA)).collect();
+    together(&mut found, ALPHA);
+    let suites = pairs.keys().zip(found);
     suites
+        .map(|(suite, one)| ArmsOfSuite { suite: (*suite).to_owned(), result: result(one, usd_each) })
+        .collect()
 }

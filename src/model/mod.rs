@@ -10,6 +10,7 @@ mod duration;
 mod ended;
 mod estimate;
 mod gate;
+mod noise;
 mod observation;
 mod path;
 mod ratio;
@@ -31,6 +32,7 @@ pub use duration::{format_duration, parse_duration};
 pub use ended::Ended;
 pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
+pub use noise::{Noise, NoisyCase};
 pub use observation::{
     Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
 };
