@@ -10,6 +10,7 @@ pub mod discover;
 pub mod event;
 pub mod first_evals;
 pub mod gateway;
+pub mod git_ref;
 pub mod intake;
 pub mod judge;
 pub mod key;

@@ -9,6 +9,7 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
@@ -44,6 +45,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
         ("power", written::<Needed>()),
+        ("compare", written::<Comparisons>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

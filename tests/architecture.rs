@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("git_ref", &["skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
@@ -32,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats"]),
+    ("report", &["model", "event", "stats", "compare"]),
     (
         "pipeline",
         &[
@@ -59,7 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill",
         ],
     ),
-    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
+    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 7] = ["summary", "run", "checks", "events", "check", "list", "power"];
+const OUTPUTS: [&str; 8] = ["summary", "run", "checks", "events", "check", "list", "power", "compare"];
 
 #[test]
 fn every_schema_is_itself_valid() {

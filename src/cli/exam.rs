@@ -24,7 +24,7 @@ use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
 /// How trials are carried out, whichever they are.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Carrying {
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
@@ -93,6 +93,14 @@ pub struct Errand {
     pub resumed: Option<RunDir>,
 }
 
+/// An exam that was held.
+pub struct Held {
+    pub examined: Examined,
+    pub run_dir: RunDir,
+    scripted: bool,
+    replayed: bool,
+}
+
 fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
@@ -120,7 +128,22 @@ impl Carrying {
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
+    /// Carries it out and shows what came of it.
     pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
+        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let results = Results {
+            summary: &held.examined.summary,
+            troubles: &held.examined.troubles,
+            run_dir: held.run_dir.path(),
+            scripted: held.scripted,
+            replayed: held.replayed,
+        };
+        show_results(&results, self.json)?;
+        Ok(held.examined.summary.exit)
+    }
+
+    /// Carries it out. `None` if nothing was to be run.
+    pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
         let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
@@ -131,7 +154,7 @@ impl Carrying {
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
         show_plan(&plan, prior.count());
         if self.dry_run {
-            return Ok(0);
+            return Ok(None);
         }
         let trusted = trust(&plan, self.trust)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
@@ -208,15 +231,7 @@ impl Carrying {
         if self.keep_workspaces {
             eprintln!("workspaces kept in {}", rooms.keep().display());
         }
-        let results = Results {
-            summary: &examined.summary,
-            troubles: &examined.troubles,
-            run_dir: run_dir.path(),
-            scripted,
-            replayed: ask.replay.is_some(),
-        };
-        show_results(&results, self.json)?;
-        Ok(examined.summary.exit)
+        Ok(Some(Held { examined, run_dir, scripted, replayed: ask.replay.is_some() }))
     }
 }
 

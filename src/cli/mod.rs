@@ -5,6 +5,7 @@
 mod builtin_agent;
 mod check;
 mod clean;
+mod compare;
 mod confined;
 mod convert;
 mod doctor;
@@ -49,6 +50,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
+    Compare(Box<compare::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
     /// List the runs of this project
@@ -84,7 +87,7 @@ enum Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
-  1    a gate failed
+  1    a gate failed, or a comparison found a loss
   2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   4    the budget was used up; the results so far are kept
@@ -96,6 +99,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Compare(args) => compare::main(*args),
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),

@@ -2,6 +2,7 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+pub mod comparison;
 mod diagnostics;
 mod documents;
 pub mod figures;
