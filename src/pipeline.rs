@@ -23,7 +23,7 @@ use crate::gateway::{Gateway, Ledger};
 use crate::judge;
 use crate::judge::Judge;
 use crate::model::{
-    Case, Ended, Finding, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+    Case, Ended, Finding, Noise, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -61,6 +61,10 @@ pub struct Exam {
     pub fail_fast: bool,
     /// The share of trials that may stay unscored.
     pub allow_unscored: Ratio,
+    /// What is known of the cases when nothing is changed.
+    pub noise: Option<Noise>,
+    /// Whether a case is run no more once its runs tell enough.
+    pub stop_early: bool,
 }
 
 /// What one suite is run and judged with.
@@ -160,6 +164,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     loop {
         while running.len() < exam.jobs && next < exam.plan.trials.len() && may_begin(&exam, failed) {
             let trial = &exam.plan.trials[next];
+            if exam.stop_early && is_decided(&exam, trial, &mut tally) {
+                next += 1;
+                continue;
+            }
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, next) {
                 tally.add(&record);
@@ -201,6 +209,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     }
     sweep_orphans();
     tally.allow_unscored(exam.allow_unscored);
+    if let Some(noise) = &exam.noise {
+        tally.know(noise);
+    }
     let left = exam.plan.trials.len() - next;
     let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
     let outcome = match exam.stop.is_stopping() {
@@ -222,6 +233,12 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     exam.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
     Ok(Examined { summary, troubles })
+}
+
+/// Whether a trial is not needed any more, because those before it decide its case.
+fn is_decided(exam: &Exam, trial: &Trial, tally: &mut Tally) -> bool {
+    let (planned, case) = exam.plan.case(trial);
+    tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
 }
 
 /// Keeps what the closing report shows of trials that did not pass.

@@ -13,7 +13,7 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::model::Summary;
+use crate::model::{Noise, Summary};
 use crate::report::{Checked, Listed, Needed};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks};
@@ -46,6 +46,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("list", written::<Listed>()),
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
+        ("noise", written::<Noise>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

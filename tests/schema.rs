@@ -9,7 +9,8 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 8] = ["summary", "run", "checks", "events", "check", "list", "power", "compare"];
+const OUTPUTS: [&str; 9] =
+    ["summary", "run", "checks", "events", "check", "list", "power", "compare", "noise"];
 
 #[test]
 fn every_schema_is_itself_valid() {

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use super::activation::Activity;
 use super::{CaseKey, is_skip, share};
 use crate::model::{
-    CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, PassRate, Ratio,
-    Reliability, TrialRecord, Verdict, Why,
+    CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, NoisyCase,
+    PassRate, Ratio, Reliability, TrialRecord, Verdict, Why,
 };
-use crate::stats::{ALPHA, Cluster, Interval, pass_at_k, pass_hat_k, wilson};
+use crate::stats::{ALPHA, Cluster, Decision, Interval, Pair, Sprt, pass_at_k, pass_hat_k, wilson};
 
 /// A case that passes by how often the skill fires.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,6 +40,8 @@ pub struct CaseTally {
     checks: Vec<CheckTally>,
     pub activity: Activity,
     rule: Option<FireRule>,
+    /// What was seen of it when nothing was changed.
+    pub noise: Option<NoisyCase>,
     /// What became of each attempt, to be paired with the other arm's.
     pub attempts: BTreeMap<u32, Attempt>,
 }
@@ -123,6 +125,23 @@ impl CaseTally {
         self.checks.iter().filter(|check| check.judged)
     }
 
+    /// Whether it fails now and again for no reason, and what it does now is not worse than that.
+    pub fn is_only_flaky(&self) -> bool {
+        let Some(noise) = self.noise.as_ref().filter(|noise| noise.is_flaky()) else { return false };
+        let pair = Pair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
+        self.failed > 0 && pair.chance() > ALPHA
+    }
+
+    /// Whether its runs tell whether it mostly passes or mostly fails.
+    pub fn is_decided(&self) -> bool {
+        let test = Sprt::new(MOSTLY_FAILS, MOSTLY_PASSES, ALPHA, MISSED);
+        let decision = test.map_or(Decision::Undecided, |test| test.decide(self.passed, self.failed));
+        match decision {
+            Decision::Accept | Decision::Reject => true,
+            Decision::Undecided => false,
+        }
+    }
+
     /// Whether the case passes; `None` if no run of it could tell.
     pub fn passes(&self) -> Option<bool> {
         match self.rule {
@@ -194,6 +213,11 @@ impl CaseTally {
         })
     }
 }
+
+/// What a sequential test tells apart, and how often it may call a good case bad.
+const MOSTLY_FAILS: f64 = 0.6;
+const MOSTLY_PASSES: f64 = 0.9;
+const MISSED: f64 = 0.2;
 
 /// Nobody runs a thing more often than this in the hope that it passes once.
 const MOST_K: u64 = 10;

@@ -1,7 +1,7 @@
 //! What must be reached.
 
 use super::case::CaseTally;
-use super::{Tally, share};
+use super::{CaseKey, Tally, share};
 use crate::model::{Estimate, Gate, GateName, GateResult};
 use crate::stats::{ALPHA, Cluster, Confusion, Rates, bootstrap_ratio, clustered_rate, rates, wilson};
 
@@ -25,22 +25,38 @@ struct Figure {
 impl Tally {
     pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
         let of_suite = self.cases.iter().filter(|(key, _)| key.suite == *suite && key.is_examined());
-        let cases: Vec<&CaseTally> = of_suite.map(|(_, case)| case).collect();
-        let Figure { value, interval, worst, missing } = figure(gate.name, &cases);
-        let threshold = gate.threshold.get();
-        let reached = |value: Option<f64>| value.is_some_and(|value| value >= threshold);
-        let forgiven = missing.0 as f64 <= self.allowed_unscored * missing.1 as f64;
-        let (low, high) = interval.unzip();
+        let cases: Vec<(&CaseKey, &CaseTally)> = of_suite.collect();
+        let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
+        let found = figure(gate.name, &all);
+        let mut ok = self.holds(&found, gate.threshold.get());
+        let mut spared = Vec::new();
+        if !ok {
+            let (flaky, steady): (Vec<_>, Vec<_>) = cases.iter().partition(|(_, case)| case.is_only_flaky());
+            let steady: Vec<&CaseTally> = steady.iter().map(|(_, case)| *case).collect();
+            if !flaky.is_empty() && self.holds(&figure(gate.name, &steady), gate.threshold.get()) {
+                spared = flaky.iter().map(|(key, _)| key.case.clone()).collect();
+                ok = true;
+            }
+        }
+        let (low, high) = found.interval.unzip();
         GateResult {
             name: gate.name,
             suite: suite.clone(),
-            value,
+            value: found.value,
             low,
             high,
-            worst,
-            threshold,
-            ok: reached(value) && (forgiven || reached(worst)),
+            worst: found.worst,
+            threshold: gate.threshold.get(),
+            spared,
+            ok,
         }
+    }
+
+    fn holds(&self, figure: &Figure, threshold: f64) -> bool {
+        let reached = |value: Option<f64>| value.is_some_and(|value| value >= threshold);
+        let (missing, whole) = figure.missing;
+        let forgiven = missing as f64 <= self.allowed_unscored * whole as f64;
+        reached(figure.value) && (forgiven || reached(figure.worst))
     }
 }
 

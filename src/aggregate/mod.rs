@@ -6,6 +6,7 @@ mod activation;
 mod arms;
 mod case;
 mod gates;
+mod sequential;
 
 use std::collections::BTreeMap;
 
@@ -14,8 +15,8 @@ pub use gates::SuiteGate;
 
 use self::case::CaseTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, PassRate, Ratio, Reliability, Summary, Tokens, Totals,
-    TrialRecord, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
+    Totals, TrialRecord, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -32,6 +33,8 @@ pub struct Tally {
     skipped: u64,
     /// The share of trials that may stay unscored.
     allowed_unscored: f64,
+    /// Trials that were not run because those before them told enough. `None` if nobody looked.
+    left_out: Option<u64>,
 }
 
 /// A case under a condition.
@@ -114,6 +117,27 @@ impl Tally {
         self.allowed_unscored = share.get();
     }
 
+    /// Tells the cases what was seen of them when nothing was changed.
+    pub fn know(&mut self, noise: &Noise) {
+        for (key, case) in &mut self.cases {
+            let known = noise.cases.iter().find(|known| {
+                (&known.suite, &known.id, &known.agent) == (&key.suite, &key.case, &key.agent)
+                    && (&known.model, &known.mode, &known.arm) == (&key.model, &key.mode, &key.arm.name())
+            });
+            case.noise = known.cloned();
+        }
+    }
+
+    /// Whether the runs of a case tell whether it mostly passes, and so one more is left out. Looking
+    /// after each run is what this test is made for, and what intervals are not: they are given up.
+    pub fn leave_out_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
+        let left_out = self.left_out.get_or_insert_default();
+        let decided =
+            self.cases.get(&CaseKey::new(suite, case, condition)).is_some_and(CaseTally::is_decided);
+        *left_out += u64::from(decided);
+        decided
+    }
+
     pub fn totals(&self) -> Totals {
         self.totals
     }
@@ -127,7 +151,7 @@ impl Tally {
             Cost::Known(_) | Cost::Unknown => None,
         };
         let each = cost_usd.map(|total| total / self.totals.trials as f64);
-        Summary {
+        let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
             ok: exit == 0,
@@ -142,7 +166,9 @@ impl Tally {
             cases: self.case_summaries(),
             activation: activation::summary(&self.cases),
             arms: arms::summary(&self.cases, each),
-        }
+            left_out: self.left_out,
+        };
+        if self.left_out.is_some() { sequential::without_intervals(summary) } else { summary }
     }
 
     fn case_summaries(&self) -> Vec<CaseSummary> {

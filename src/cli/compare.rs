@@ -12,7 +12,7 @@ use crate::model::TrialRecord;
 use crate::report::{comparison, safe};
 use crate::settings::project_root;
 use crate::stats::MARGIN;
-use crate::store::{RunDir, records};
+use crate::store::{RunDir, read_noise, records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -72,8 +72,13 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn compared(args: &Args) -> anyhow::Result<u8> {
-    let rules =
-        Rules { margin: args.margin, strict: args.strict, allow_missing: args.allow_missing, noise: None };
+    let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
+    let rules = Rules {
+        margin: args.margin,
+        strict: args.strict,
+        allow_missing: args.allow_missing,
+        noise: noise.as_ref(),
+    };
     let compared = match (&args.by, args.modes.is_empty(), &args.against) {
         (Some(dimension), ..) => Some(by_part(args, *dimension, &rules)?),
         (None, false, _) => modes(args, &rules)?,
@@ -110,9 +115,12 @@ impl Kept {
     }
 }
 
+fn project(args: &Args) -> anyhow::Result<PathBuf> {
+    Ok(project_root(&std::path::absolute(&args.project)?))
+}
+
 fn find(args: &Args, wanted: &str) -> anyhow::Result<Kept> {
-    let project = project_root(&std::path::absolute(&args.project)?);
-    Kept::of(&RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?)
+    Kept::of(&RunDir::find(&project(args)?, wanted).map_err(|why| anyhow!(why))?)
 }
 
 struct Titled {

@@ -89,6 +89,12 @@ impl Choices {
         Self { mode: Some(mode.to_owned()), ..self }
     }
 
+    /// So many runs, unless the user said how many.
+    #[must_use]
+    pub fn with_repeat(self, runs: u32) -> Self {
+        Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
+    }
+
     /// What was said, by the settings' names.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));

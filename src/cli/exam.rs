@@ -21,7 +21,7 @@ use crate::report::{Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
+use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -35,6 +35,13 @@ pub struct Carrying {
     /// The share of trials that may stay unscored without the run counting as incomplete
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
     allow_unscored: Ratio,
+    /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
+    /// intervals are given)
+    #[arg(long)]
+    stop_early: bool,
+    /// Let a case that is known to be flaky fail a gate alone
+    #[arg(long)]
+    count_flaky: bool,
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
     script: Option<PathBuf>,
@@ -128,6 +135,12 @@ impl Carrying {
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
+    /// The same with nothing taken over from earlier runs.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self { no_cache: true, ..self }
+    }
+
     /// Carries it out and shows what came of it.
     pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
         let Some(held) = self.hold(errand)? else { return Ok(0) };
@@ -157,6 +170,10 @@ impl Carrying {
             return Ok(None);
         }
         let trusted = trust(&plan, self.trust)?;
+        let noise = match self.count_flaky {
+            true => None,
+            false => read_noise(&project).map_err(|why| anyhow!(why))?,
+        };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         let id = resumed
             .as_ref()
@@ -224,6 +241,8 @@ impl Carrying {
                 pass_env: self.env.clone(),
                 fail_fast: self.fail_fast,
                 allow_unscored: self.allow_unscored,
+                noise,
+                stop_early: self.stop_early,
             };
             Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
         })?;

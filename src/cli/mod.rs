@@ -16,6 +16,7 @@ mod gateway;
 mod init;
 mod lint;
 mod list;
+mod noise;
 mod power;
 mod run;
 mod runs;
@@ -52,6 +53,8 @@ enum Command {
     Try(Box<try_prompt::Args>),
     /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
     Compare(Box<compare::Args>),
+    /// Measure how much the same thing differs from itself
+    Noise(Box<noise::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
     /// List the runs of this project
@@ -100,6 +103,7 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
         Command::Compare(args) => compare::main(*args),
+        Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),

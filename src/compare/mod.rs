@@ -5,10 +5,12 @@
 
 mod case;
 mod document;
+mod noise;
 mod parts;
 
 pub use case::CaseName;
 pub use document::{Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+pub use noise::noise_of;
 pub use parts::{Dimension, parts};
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -38,6 +38,10 @@ pub struct Summary {
     /// With the skill against without it, or a version against an earlier one; `None` with one arm.
     #[serde(default)]
     pub arms: Option<ArmsSummary>,
+    /// With `--stop-early`: trials that were not run because those before them told enough. Then
+    /// nothing has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
 }
 
 /// A pass rate, never without what is not in it.

@@ -51,7 +51,11 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
         (false, Some(_)) if open => "open",
         (false, Some(_)) => "fails",
     };
-    (format!("{value}{worst} (needs {:.2})", gate.threshold), word)
+    let spared = match gate.spared.as_slice() {
+        [] => String::new(),
+        names => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
+    };
+    (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), word)
 }
 
 /// Activation in a few lines: all of it, then each skill if there are several.

@@ -88,6 +88,9 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
     let rate = figures::pass_rate(&summary.pass_rate);
     writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
+    if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
+        writeln!(out, "  {left_out} trials were not needed: those before them told enough")?;
+    }
     let activation = summary.activation.as_ref().map(figures::activation);
     let arms = summary.arms.as_ref().map(figures::arms);
     for line in activation.into_iter().chain(arms).flatten() {
