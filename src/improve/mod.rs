@@ -1,0 +1,17 @@
+//! From a measured skill to a better one, with proof.
+//!
+//! In: a skill, its evals, a model that advises. Out: versions, blind comparisons, analyses, edits,
+//! and the loop over them. Never: changes an eval; changes a skill that the user did not give away
+//! for it; believes a model's proposal before it was checked.
+
+mod contents;
+mod files;
+mod history;
+mod score;
+mod swap;
+mod versions;
+
+pub use contents::{Contents, ContentsError};
+pub use history::{History, Version};
+pub use score::Score;
+pub use versions::{Listed, ListedVersion, Restored, Taken, Versions, VersionsError, workspace_of};
