@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
+    skill_read_in,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -56,6 +57,11 @@ pub fn agent() -> Agent {
         pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"]),
         credentials: Credentials {
             variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]),
+            file: Some(LoginFile {
+                variable: "CLAUDE_CONFIG_DIR",
+                folder: ".claude",
+                name: ".credentials.json",
+            }),
         },
         route: Some(Route {
             base_url: "ANTHROPIC_BASE_URL".to_owned(),

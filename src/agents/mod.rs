@@ -17,7 +17,8 @@ mod text;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use launch::{
-    Agent, Credentials, HomeFiles, Launch, LaunchError, ModelAddress, Program, Route, Turn, find_program,
+    Agent, Credentials, HomeFiles, Launch, LaunchError, Login, LoginFile, ModelAddress, Program, Route, Turn,
+    find_program,
 };
 use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 
 use super::{runtime, sweep_up};
-use crate::agents::Agent;
+use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
@@ -218,7 +218,11 @@ impl Carrying {
         };
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-        let scrubber = Scrubber::new(&environment);
+        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
+        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {

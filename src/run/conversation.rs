@@ -65,7 +65,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             gateway: talk.gateway,
             walled: talk.walls.holds(),
         };
-        let mut launch = match ready(talk, &turn).await {
+        let mut launch = match ready(talk, &turn) {
             Ok(launch) => launch,
             Err(why) => {
                 let process = ProcessEnd::NotLaunched(why);
@@ -113,16 +113,19 @@ fn length(path: &Path) -> u64 {
 }
 
 /// Everything before the process itself: what to start, and the files it must find.
-async fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
+fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
     for (path, content) in &launch.files {
-        let written = async {
-            if let Some(folder) = path.parent() {
-                tokio::fs::create_dir_all(folder).await?;
-            }
-            tokio::fs::write(path, content).await
-        };
-        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
+        made(path, |path| std::fs::write(path, content))?;
+    }
+    if let Some((path, to)) = &launch.link {
+        made(path, |path| std::os::unix::fs::symlink(to, path))?;
     }
     Ok(launch)
+}
+
+/// Makes something in a folder that may have to be made first.
+fn made(path: &Path, make: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), String> {
+    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| make(path));
+    made.map_err(|error| format!("{}: {error}", path.display()))
 }
