@@ -27,7 +27,8 @@
 //! "(end of script)". Without a fitting scenario `default` answers, and without that HTTP 400.
 //!
 //! **A step** is text, or a mapping of:
-//! `text`, `thinking`, `tools` (`name`, `input`, `id`), `stop` (end_turn, max_tokens, refusal, …),
+//! `text`, `thinking`, `tools` (`name`, or `namespace.name` for an API that has namespaces; `input`;
+//! `id`), `stop` (end_turn, max_tokens, refusal, …),
 //! `usage` (`input`, `output`, `cache_read`, `cache_write`), `delay`; and at most one way to fail:
 //! `error` (an HTTP status; with `type`, `message`, `headers`), `hang` (headers, then silence for
 //! that long, then the connection drops), `hang_before_headers`, `truncate: true` (half of the
