@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod moves;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
