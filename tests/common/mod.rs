@@ -132,3 +132,29 @@ pub fn processes_with(text: &str) -> Vec<String> {
         })
         .collect()
 }
+
+/// What can hold a sandbox, as far as this machine has it.
+pub fn sandbox_means() -> Vec<&'static str> {
+    let all = [("bubblewrap", has_bubblewrap()), ("landlock", has_landlock())];
+    all.into_iter().filter(|(_, there)| *there).map(|(means, _)| means).collect()
+}
+
+/// `scripts/test` installs it where it can; a test does not.
+pub fn has_bubblewrap() -> bool {
+    let works = Command::new("bwrap").args(["--unshare-user", "--ro-bind", "/", "/", "true"]).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("skipped: bubblewrap does not work on this machine");
+    }
+    works
+}
+
+pub fn has_landlock() -> bool {
+    let program = env!("CARGO_BIN_EXE_practicum");
+    let works = Command::new(program).args(["confined", "--ro", "/", "--", "/bin/true"]).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("skipped: landlock does not work on this machine");
+    }
+    works
+}
