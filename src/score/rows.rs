@@ -87,6 +87,11 @@ pub fn called(calls: &[(&str, Value)]) -> Observation {
     run
 }
 
+/// A run of which only the answer is seen.
+pub fn blind() -> Observation {
+    Observation { hides_tools: true, ..said("done") }
+}
+
 /// Nothing is left of the workspace.
 pub struct NoFiles;
 
