@@ -4,7 +4,8 @@
 //! saying where the CLIs are; one that is not there is left out, and that is told. The floor starts
 //! the same CLI as often, as many at once, with the same arguments and environment, against a gateway
 //! that plays the same script, in folders that are ready beforehand. Both are measured in turns,
-//! because machines are noisy; only the ratios mean anything.
+//! because machines are noisy; only the ratios mean anything. In a sandbox a CLI finds less of the
+//! machine to look at, and can be faster than bare.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
