@@ -192,7 +192,7 @@ impl Codex {
             cache_read: read,
             cache_write: write,
         };
-        self.out.usage_of_session = true;
+        self.out.totals_of_session = true;
         let only_asked = self.items == 1 && self.out.output.trim_end().ends_with('?');
         self.out.said = if only_asked { Said::Asked } else { Said::Done };
     }
@@ -325,10 +325,10 @@ mod tests {
         ] {
             let seen = decode(name);
             assert_eq!((seen.usage.input, seen.usage.output), (input, output), "{name}");
-            assert!(seen.usage_of_session, "{name}");
+            assert!(seen.totals_of_session, "{name}");
         }
         let failed = decode("g-e529");
-        assert!(!failed.usage_of_session, "a turn that failed says nothing of the turns before it");
+        assert!(!failed.totals_of_session, "a turn that failed says nothing of the turns before it");
     }
 
     #[test]
