@@ -1,4 +1,4 @@
-use crate::model::{Arm, Condition, Ended, Mode, SkillUse, TrialId, TrialRecord, Usage, Verdict, Why};
+use crate::model::{Arm, Condition, Ended, Mode, TrialId, TrialRecord, Usage, Verdict, Why};
 
 /// A record of which only the ending matters.
 pub fn ended_record(ended: Ended) -> TrialRecord {
@@ -17,7 +17,7 @@ pub fn ended_record(ended: Ended) -> TrialRecord {
         checks: Vec::new(),
         expect: None,
         fired: None,
-        skills: SkillUse::default(),
+        skills: Default::default(),
         usage: Usage::default(),
         cost_usd: None,
         model: None,

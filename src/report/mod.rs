@@ -7,6 +7,7 @@ mod diagnostics;
 mod documents;
 pub mod figures;
 mod json;
+mod live;
 mod progress;
 mod safe;
 mod text;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem};
+pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
 
