@@ -172,9 +172,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         while running.len() < exam.jobs && may_begin(&exam, failed) {
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
-            if exam.stop_early && is_decided(&exam, trial, &mut tally) {
-                continue;
-            }
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
@@ -182,6 +179,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
+                continue;
+            }
+            // What was already begun has cost something, which only its record can tell.
+            if exam.stop_early && !queue.was_tried(index) && is_decided(&exam, trial, &mut tally) {
                 continue;
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
