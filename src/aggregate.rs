@@ -369,7 +369,7 @@ impl CheckTally {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Mode, TrialId, Usage};
+    use crate::model::{Mode, Remarks, TrialId, Usage};
 
     fn record(case: &str, verdict: Verdict) -> TrialRecord {
         let condition =
@@ -397,6 +397,7 @@ mod tests {
             model: None,
             seconds: 1.0,
             notes: Vec::new(),
+            remarks: Remarks::default(),
         }
     }
 

@@ -21,14 +21,16 @@ use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
-use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::model::{
+    Case, Ended, Finding, PassRule, Ratio, Remarks, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+};
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, adopt_orphans};
 use crate::sandbox::Sandbox;
+use crate::score;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError};
-use crate::{judge, score};
 
 /// Everything a run needs.
 pub struct Exam {
@@ -264,10 +266,10 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         false => vec![None; prepared.checks.len()],
     };
     prepared.mark_activation(&seen, &mut findings);
-    let (marks, judge_notes) = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let mut marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
 
     notes.extend(fixture_notes);
-    notes.extend(judge_notes);
+    notes.append(&mut marks.notes);
     let key = exam.prior.keys.get(index).cloned();
     let record = prepared.record(key, seen, findings, marks, notes);
     prepared.keep(exam, record).await
@@ -326,6 +328,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         model: None,
         seconds: 0.0,
         notes: Vec::new(),
+        remarks: Remarks::default(),
     }
 }
 
@@ -340,9 +343,4 @@ fn tell(sinks: &mut Sinks, event: &RunEvent) {
 /// A check's answer where the run itself gave none.
 fn for_unmarkable(ended: Ended) -> Finding {
     Finding::not_scored(Why::Ended(ended))
-}
-
-/// The judged statements of a trial that nobody could judge.
-fn unjudged(statements: &[judge::Statement<'_>], why: Why) -> judge::Marks {
-    judge::none_marked(statements, &why)
 }

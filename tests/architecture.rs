@@ -26,7 +26,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gateway", &["model", "tree", "llm"]),
     ("sandbox", &["model", "agents"]),
     ("run", &["model", "stage", "agents", "observe", "sandbox"]),
-    ("judge", &["model", "llm"]),
+    ("judge", &["model", "agents", "llm", "observe", "run", "score"]),
     ("aggregate", &["model"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),

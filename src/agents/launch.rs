@@ -103,6 +103,8 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Written before it starts.
     pub files: Vec<(PathBuf, String)>,
+    /// What it reads on standard input; nothing otherwise.
+    pub stdin: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -163,7 +165,7 @@ impl Agent {
         let args = args.flatten().collect();
         let env = self.environment(turn, user_env)?;
         let files = self.files(turn, &env);
-        Ok(Launch { program, args, env, files })
+        Ok(Launch { program, args, env, files, stdin: None })
     }
 
     /// Only the first turn brings files: after it the home is the agent's, and what looks like a

@@ -7,7 +7,7 @@ use crate::intake::{self, IntakeError, Reading};
 use crate::model::Severity;
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
 use crate::report::{render_diagnostics, safe};
-use crate::settings::{JOBS, Layers, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, SANDBOX};
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
@@ -130,9 +130,11 @@ fn show_problems(reading: &Reading) {
 
 fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
     let jobs = layers.pick_global(&JOBS)?;
+    let judge_jobs = layers.pick_global(&JUDGE_JOBS)?;
     let sandbox = layers.pick_global(&SANDBOX)?;
     println!("the whole run");
     println!("  {:<18} {:<24} {}", JOBS.name, jobs.value, jobs.from);
+    println!("  {:<18} {:<24} {}", JUDGE_JOBS.name, judge_jobs.value, judge_jobs.from);
     println!("  {:<18} {:<24} {}", SANDBOX.name, sandbox.value.name(), sandbox.from);
     for suite in planned {
         println!(

@@ -13,6 +13,7 @@ mod observation;
 mod path;
 mod ratio;
 mod record;
+mod remarks;
 mod sandbox;
 mod suite;
 mod summary;
@@ -35,6 +36,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use ratio::Ratio;
 pub use record::TrialRecord;
+pub use remarks::{Claim, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};

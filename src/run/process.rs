@@ -73,13 +73,20 @@ pub async fn supervise(
     cancel: &Cancel,
 ) -> Supervised {
     let mut notes = Vec::new();
+    let stdin = match launch.stdin.as_ref().map(std::fs::File::open).transpose() {
+        Ok(file) => file.map_or_else(Stdio::null, Stdio::from),
+        Err(error) => {
+            let why = format!("what it is to read cannot be opened: {error}");
+            return Supervised { end: ProcessEnd::NotLaunched(why), notes };
+        }
+    };
     let spawned = Command::new(&launch.program)
         .args(&launch.args)
         .env_clear()
         .envs(&launch.env)
         .env(MARKER, marker)
         .current_dir(folder)
-        .stdin(Stdio::null())
+        .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0)
