@@ -2,11 +2,11 @@
 //!
 //! In: trial records, one at a time. Out: `Summary` with its gates. Never: looks at anything else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{
-    Arm, CaseSummary, CheckSummary, Condition, Ended, Expect, FiredCount, Gate, GateName, GateResult, Ratio,
-    Summary, Tokens, Totals, TrialRecord, Verdict, Why,
+    Arm, CaseSummary, CheckSummary, Condition, Doubts, Ended, Expect, FiredCount, Gate, GateName, GateResult,
+    Ratio, Summary, Tokens, Totals, TrialRecord, Verdict, Why,
 };
 
 /// Folds records into counts. Its size depends on the number of cases, not of trials.
@@ -19,6 +19,9 @@ pub struct Tally {
     tokens: Tokens,
     cost: Cost,
     endings: BTreeMap<Ended, u64>,
+    doubts: Doubts,
+    /// Each counts once, however often its case was run.
+    weak: BTreeSet<(String, String, String)>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -155,7 +158,14 @@ impl Tally {
             Some(false) => case.fired.no += 1,
             None => case.fired.unknown += 1,
         }
+        let unverified = record.remarks.claims.iter().filter(|claim| !claim.verified).count();
+        self.doubts.unverified_claims += unverified as u64;
+        self.doubts.uncovered += record.remarks.uncovered.len() as u64;
         for result in &record.checks {
+            self.doubts.unsupported_marks += u64::from(!result.flags.is_empty());
+            if result.weak.is_some() {
+                self.weak.insert((record.suite.clone(), record.case.clone(), result.check.clone()));
+            }
             let at = match case.checks.iter().position(|check| check.id == result.check) {
                 Some(at) => at,
                 None => {
@@ -229,6 +239,7 @@ impl Tally {
             seconds,
             gates: results,
             cases,
+            doubts: Doubts { weak_checks: self.weak.len() as u64, ..self.doubts },
         }
     }
 

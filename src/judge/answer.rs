@@ -115,8 +115,8 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
     for quote in quotes.iter().filter(|quote| !record.has(quote)) {
         flags.push(format!("quoted, but not in the record: {quote}"));
     }
-    if let Some(weak) = result["weak"].as_str().filter(|weak| !weak.trim().is_empty()) {
-        flags.push(format!("weak check: {weak}"));
+    if passed && quotes.is_empty() {
+        flags.push("passed without a quote".to_owned());
     }
     let finding = Finding {
         verdict: if passed { Verdict::Pass } else { Verdict::Fail },
@@ -127,7 +127,8 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
         rationale: result["reasoning"].as_str().unwrap_or_default().to_owned(),
         evidence: quotes,
     };
-    Ok(Mark { flags, ..Mark::new(statement.id, statement.id, finding) })
+    let weak = result["weak"].as_str().filter(|weak| !weak.trim().is_empty()).map(str::to_owned);
+    Ok(Mark { weak, flags, ..Mark::new(statement.id, statement.id, finding) })
 }
 
 /// What is not of the asked form is left out: nothing depends on it.
@@ -179,7 +180,7 @@ mod tests {
             (
                 Scale::PassFail,
                 one(json!({"id": "a", "verdict": "pass", "evidence": ["made up"], "weak": "w"})),
-                Ok((true, None, 2)),
+                Ok((true, None, 1)),
             ),
             (
                 Scale::OneToFive,
@@ -189,9 +190,9 @@ mod tests {
             (
                 Scale::OneToFive,
                 one(json!({"id": "a", "score": 3, "verdict": "fail", "evidence": []})),
-                Ok((true, Some(3.0), 0)),
+                Ok((true, Some(3.0), 1)),
             ),
-            (Scale::Unit, one(json!({"id": "a", "score": 0.5, "evidence": []})), Ok((true, Some(0.5), 0))),
+            (Scale::Unit, one(json!({"id": "a", "score": 0.5, "evidence": []})), Ok((true, Some(0.5), 1))),
             (Scale::PassFail, one(json!({"id": "a", "verdict": "maybe", "evidence": []})), Err(())),
             (Scale::PassFail, one(json!({"id": "a", "score": 1, "evidence": []})), Err(())),
             (Scale::PassFail, one(json!({"id": "a", "verdict": "pass", "evidence": "q"})), Err(())),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Sitting;
+use super::transport::Unasked;
 use crate::agents::{Inquiry, Launch, Oracle, Said, Transcript};
 use crate::llm::{Block, Failed, Gate, LlmError, Patience, Reply, Request, Retry, Role, Stop};
 use crate::model::{Digest, Step, ToolCall};
@@ -67,17 +68,18 @@ impl Cli {
         format!("{} {}", self.oracle.name(), addresses.join(" "))
     }
 
-    pub(super) async fn send(&self, request: &Request, sitting: &Sitting<'_>) -> Result<Reply, LlmError> {
+    pub(super) async fn send(&self, request: &Request, sitting: &Sitting<'_>) -> Result<Reply, Unasked> {
         let prompt = prompt_of(request);
         let mut tries = self.patience.tries();
         loop {
-            tries.turn().await;
-            if sitting.cancel.is_cancelled() {
-                return Err(LlmError::Network("the run was stopped".to_owned()));
+            tokio::select! {
+                () = tries.turn() => {}
+                () = sitting.cancel.cancelled() => return Err(Unasked::Cancelled),
             }
             match self.try_once(request, &prompt, sitting).await {
                 Ok(reply) => return Ok(reply),
-                Err(failed) => tries.failed(failed)?,
+                Err(_) if sitting.cancel.is_cancelled() => return Err(Unasked::Cancelled),
+                Err(failed) => tries.failed(failed).map_err(Unasked::Failed)?,
             }
         }
     }

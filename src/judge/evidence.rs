@@ -21,6 +21,8 @@ const LEAST_FOR_FILES: usize = 20_000;
 const LONGEST_STEP: usize = 8_000;
 const ALL_STEPS: usize = 200_000;
 const LONGEST_OUTPUT: usize = 60_000;
+const LONGEST_CONTEXT: usize = 20_000;
+const ALL_NOTES: usize = 10_000;
 const WINDOW: usize = 300_000;
 
 /// A trial as a judge reads it.
@@ -39,15 +41,13 @@ impl Exhibit<'_> {
         let files = self.files(left.clamp(LEAST_FOR_FILES, ALL_FILES), &mut scissors);
         let mut text = String::new();
         if let Some(context) = self.context {
+            let context = scissors.cut(context, LONGEST_CONTEXT);
             text.push_str(&format!("## For your information, not to be marked\n{context}\n\n"));
         }
         text.push_str(&format!("## What happened\n{steps}\n"));
         text.push_str(&format!("## The last message of the agent\n{output}\n\n"));
         text.push_str(&format!("## Files the agent made or changed\n{files}\n"));
-        for note in self.fixture_notes {
-            text.push_str(note);
-            text.push('\n');
-        }
+        text.push_str(&scissors.cut(&self.fixture_notes.join("\n"), ALL_NOTES));
         Laid { text: visible(&text), left_out: scissors.left_out }
     }
 
@@ -66,7 +66,8 @@ impl Exhibit<'_> {
                         (None, _) => "gave nothing that was seen".to_owned(),
                     };
                     let input = scissors.cut(&call.input.to_string(), LONGEST_STEP);
-                    format!("tool {} with {input}\n  {result}\n", call.name)
+                    let name = scissors.cut(&call.name, LONGEST_STEP);
+                    format!("tool {name} with {input}\n  {result}\n")
                 }
             };
             out.push_str(&text);

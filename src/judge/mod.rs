@@ -69,6 +69,9 @@ pub struct Mark {
     /// Its own id. A check about sections has a mark for each thing that they demand.
     pub id: String,
     pub finding: Finding,
+    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    pub weak: Option<String>,
+    /// Reasons to doubt the mark.
     pub flags: Vec<String>,
     /// Where several were asked for.
     pub votes: Vec<Vote>,
@@ -87,7 +90,7 @@ pub struct Marks {
 impl Mark {
     pub fn new(check: &str, id: &str, finding: Finding) -> Self {
         let (check, id) = (check.to_owned(), id.to_owned());
-        Self { check, id, finding, flags: Vec::new(), votes: Vec::new() }
+        Self { check, id, finding, weak: None, flags: Vec::new(), votes: Vec::new() }
     }
 }
 

@@ -74,24 +74,18 @@ impl Transport {
     }
 
     pub async fn ask(&self, request: &Request, sitting: &Sitting<'_>) -> Result<Reply, Unasked> {
-        let asked = async {
-            // The semaphore is never closed; if it were, asking unlimited is the lesser harm.
-            let _permit = self.limits.permits.acquire().await.ok();
-            match &self.way {
-                Way::Api(client) => client.send(request).await,
-                Way::Cli(cli) => cli.send(request, sitting).await,
-            }
+        // The semaphore is never closed; if it were, asking unlimited is the lesser harm.
+        let _permit = tokio::select! {
+            permit = self.limits.permits.acquire() => permit.ok(),
+            () = sitting.cancel.cancelled() => return Err(Unasked::Cancelled),
         };
         match &self.way {
-            Way::Api(_) => tokio::select! {
-                reply = asked => reply.map_err(Unasked::Failed),
+            Way::Api(client) => tokio::select! {
+                reply = client.send(request) => reply.map_err(Unasked::Failed),
                 () = sitting.cancel.cancelled() => Err(Unasked::Cancelled),
             },
-            // It ends its processes itself, and must come to do so.
-            Way::Cli(_) => match asked.await {
-                Err(_) if sitting.cancel.is_cancelled() => Err(Unasked::Cancelled),
-                reply => reply.map_err(Unasked::Failed),
-            },
+            // It has processes to end, so it hears of the stop itself.
+            Way::Cli(cli) => cli.send(request, sitting).await,
         }
     }
 

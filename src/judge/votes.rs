@@ -20,11 +20,6 @@ pub fn majority(rounds: Vec<Vec<Mark>>) -> Vec<Mark> {
 fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
     let of = |wanted: &Verdict| ballot.iter().filter(|vote| vote.finding.verdict == *wanted).count();
     let (passed, failed) = (of(&Verdict::Pass), of(&Verdict::Fail));
-    let agreed = passed.max(failed);
-    let told = format!(
-        "{agreed} of {votes} votes agree: {passed} pass, {failed} fail, {} without an answer",
-        votes - passed - failed
-    );
     let kept = ballot.iter().map(|mark| Vote {
         verdict: mark.finding.verdict.clone(),
         score: mark.finding.score,
@@ -35,6 +30,7 @@ fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
         (true, _) => Verdict::Pass,
         (_, true) => Verdict::Fail,
         (false, false) => {
+            let told = Vote::agreement(&kept).unwrap_or_default();
             let finding = Finding::not_scored(Why::JudgeFailed(format!("no majority; {told}")));
             let first = ballot.first()?;
             return Some(Mark { votes: kept, ..Mark::new(&first.check, &first.id, finding) });
@@ -42,7 +38,6 @@ fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
     };
     let mark = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
     let mut mark = (*mark).clone();
-    mark.flags.push(told);
     mark.votes = kept;
     Some(mark)
 }
@@ -73,7 +68,7 @@ mod tests {
             let marks = majority(votes.iter().map(|vote| round(vote)).collect());
             let mark = &marks[0];
             assert_eq!(mark.finding.verdict.name(), expected, "{votes:?}");
-            let told = format!("{} {}", mark.flags.join(" "), mark.finding.rationale);
+            let told = Vote::agreement(&mark.votes).unwrap_or_default();
             assert!(told.contains(agreed), "{told}");
             let kept = if votes.len() == 1 { 0 } else { votes.len() };
             assert_eq!(mark.votes.len(), kept, "every vote is kept");

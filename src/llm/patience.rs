@@ -182,12 +182,9 @@ mod tests {
         let millis = Duration::from_millis;
         let retry = Retry { tries: 5, first_wait: millis(1), longest_wait: millis(4) };
         let patience = Patience { retry, ..Patience::default() };
-        for (again, expected) in [
-            (Again::Never, 1),
-            (Again::Soon, 5),
-            (Again::After(millis(4)), 5),
-            (Again::After(millis(5)), 1),
-        ] {
+        for (again, expected) in
+            [(Again::Never, 1), (Again::Soon, 5), (Again::After(millis(4)), 5), (Again::After(millis(5)), 1)]
+        {
             let failed = || Failed { error: LlmError::Network("gone".to_owned()), again };
             let failures = (0..9).map(|_| failed()).collect();
             let (answered, tried) = insist(&patience, Instant::now(), failures).await;

@@ -36,7 +36,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use ratio::Ratio;
 pub use record::TrialRecord;
-pub use remarks::{Claim, Remarks, Vote};
+pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};

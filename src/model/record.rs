@@ -97,6 +97,7 @@ mod tests {
             score,
             rationale: String::new(),
             evidence: Vec::new(),
+            weak: None,
             flags: Vec::new(),
             votes: Vec::new(),
         }

@@ -35,3 +35,29 @@ pub struct Vote {
     pub score: Option<f64>,
     pub rationale: String,
 }
+
+impl Vote {
+    /// How many of each answer there are, and the share of the most frequent; `None` without votes.
+    pub fn agreement(votes: &[Vote]) -> Option<String> {
+        let of = |wanted: &Verdict| votes.iter().filter(|vote| vote.verdict == *wanted).count();
+        let (passed, failed, all) = (of(&Verdict::Pass), of(&Verdict::Fail), votes.len());
+        let most = passed.max(failed).max(all - passed - failed);
+        let none = all - passed - failed;
+        let told =
+            || format!("{most} of {all} votes agree: {passed} pass, {failed} fail, {none} without an answer");
+        (all > 0).then(told)
+    }
+}
+
+/// How much there is to doubt in the marks of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Doubts {
+    /// Checks that would also be met by an agent that did nothing of use.
+    pub weak_checks: u64,
+    /// Marks with a quote that is not in the record, or with none.
+    pub unsupported_marks: u64,
+    /// Remarks on behaviour that no check is about.
+    pub uncovered: u64,
+    /// Claims of agents that the record does not bear out.
+    pub unverified_claims: u64,
+}

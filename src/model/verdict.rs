@@ -118,8 +118,10 @@ pub struct CheckResult {
     pub scale: Option<Scale>,
     pub rationale: String,
     pub evidence: Vec<String>,
-    /// Statements of doubt: a quote that is not in the evidence, a check that would pass for
-    /// trivial reasons.
+    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weak: Option<String>,
+    /// Statements of doubt: a quote that is not in the evidence, or none at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// Every answer, where several were asked for.

@@ -390,7 +390,7 @@ impl Prepared<'_> {
 
 /// What is recorded of one thing that a check found.
 fn result(check: &Check, seen: &Observation, mark: Mark) -> CheckResult {
-    let Mark { id, finding, flags, votes, .. } = mark;
+    let Mark { check: _, id, finding, weak, flags, votes } = mark;
     // Whatever the text says, nothing is marked in a run that did not come to its end.
     let finding = if seen.ended.can_be_marked() { finding } else { for_unmarkable(seen.ended) };
     CheckResult {
@@ -404,6 +404,7 @@ fn result(check: &Check, seen: &Observation, mark: Mark) -> CheckResult {
         },
         rationale: finding.rationale,
         evidence: finding.evidence,
+        weak,
         flags,
         votes,
     }
