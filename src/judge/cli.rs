@@ -2,6 +2,7 @@
 //! its own, no tools, and an end to it and all it started.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,10 +13,13 @@ use crate::agents::{Inquiry, Launch, Oracle, Said, Transcript};
 use crate::llm::{Block, Failed, Gate, LlmError, Patience, Reply, Request, Retry, Role, Stop};
 use crate::model::{Digest, Step, ToolCall};
 use crate::observe::ProcessEnd;
-use crate::run::{Output, supervise};
+use crate::run::{Output, decode, supervise};
 
 /// How long one answer may take.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
+
+/// No answer is that long; a CLI that says more is not listened to.
+const MOST_SAID: u64 = 32 * 1024 * 1024;
 
 /// How much of what a CLI says about its failure is worth showing.
 const LONGEST_MESSAGE: usize = 500;
@@ -115,14 +119,17 @@ impl Cli {
             std::fs::write(path, content).map_err(machine)?;
         }
         let output = Output { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
-        let mut decoder = (self.oracle.agent().decoder.start)();
         // Each call has a marker of its own, because ending one must not end the others.
         let call = Digest::of(room.path().to_string_lossy().as_bytes());
         let marker = format!("{}-{}", call.short(), sitting.marker);
         let limit = self.time_limit;
-        let supervised =
-            supervise(&launch, &folder, &marker, limit, &output, decoder.as_mut(), sitting.cancel).await;
-        self.reply(supervised.end, decoder.finish(), &output.stderr, request)
+        let supervised = supervise(&launch, &folder, &marker, limit, &output, sitting.cancel).await;
+        if std::fs::metadata(&output.stdout).is_ok_and(|metadata| metadata.len() > MOST_SAID) {
+            let flood = format!("{} said more than {MOST_SAID} bytes", self.oracle.name());
+            return Err(Failed::for_good(LlmError::Malformed(flood)));
+        }
+        let transcript = decode(&output.stdout, 0, self.oracle.agent().decoder);
+        self.reply(supervised.end, transcript, &output.stderr, request)
     }
 
     /// A user who is logged in with the CLI and has no key is asked for with that login. It is
@@ -167,7 +174,7 @@ impl Cli {
                 return Err(Failed::for_now(network(format!("was killed by signal {signal}"))));
             }
             (ProcessEnd::Exited(code), Said::Nothing) => {
-                let said = std::fs::read_to_string(stderr).unwrap_or_default();
+                let said = beginning(stderr);
                 let why = format!("exited with code {code} before its last word: {}", shortened(said.trim()));
                 return Err(Failed::for_good(network(why)));
             }
@@ -214,6 +221,15 @@ fn prompt_of(request: &Request) -> String {
         Block::Thinking { .. } | Block::ToolUse { .. } => None,
     });
     texts.collect::<Vec<&str>>().join("\n\nYou have answered this before. ")
+}
+
+/// As much of a file as could be shown.
+fn beginning(path: &Path) -> String {
+    let mut bytes = Vec::new();
+    let most = 4 * LONGEST_MESSAGE as u64;
+    // What cannot be read says nothing.
+    let _ = std::fs::File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn shortened(text: &str) -> String {
