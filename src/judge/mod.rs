@@ -13,6 +13,8 @@ mod question;
 mod transport;
 mod votes;
 
+use std::collections::BTreeSet;
+
 pub use cache::{Cache, Scrub};
 pub use cli::Cli;
 pub use evidence::Exhibit;
@@ -57,8 +59,23 @@ pub struct Statement<'s> {
 /// What of a case needs a judge.
 pub struct Questions<'q> {
     statements: Vec<Statement<'q>>,
-    /// With the sections that each is about.
-    extractions: Vec<(&'q Check, &'q [Section])>,
+    extractions: Vec<Sections<'q>>,
+}
+
+/// The sections that one check is about.
+struct Sections<'q> {
+    check: &'q Check,
+    sections: &'q [Section],
+    /// The ids of the case's checks, which no part of a check may have.
+    taken: BTreeSet<&'q str>,
+}
+
+impl Sections<'_> {
+    fn marks(&self, extracted: &Extracted, unread: &Why) -> Vec<Mark> {
+        let id = &self.check.id;
+        let marked = mark_sections(id, self.sections, extracted, unread, &self.taken).into_iter();
+        marked.map(|(part, finding)| Mark::new(id, &part, finding)).collect()
+    }
 }
 
 /// Something decided, or the reason why it was not.
@@ -114,11 +131,15 @@ impl Marks {
 
 impl<'q> Questions<'q> {
     pub fn of(checks: impl IntoIterator<Item = &'q Check>) -> Self {
+        let checks: Vec<&Check> = checks.into_iter().collect();
+        let taken: BTreeSet<&str> = checks.iter().map(|check| check.id.as_str()).collect();
         let mut questions = Self { statements: Vec::new(), extractions: Vec::new() };
         for check in checks {
             match &check.kind {
                 CheckKind::Judged(judged) => questions.statements.push(Statement { id: &check.id, judged }),
-                CheckKind::Sections(sections) => questions.extractions.push((check, sections)),
+                CheckKind::Sections(sections) => {
+                    questions.extractions.push(Sections { check, sections, taken: taken.clone() });
+                }
                 CheckKind::Exact(_) | CheckKind::Activation(_) => {}
             }
         }
@@ -135,16 +156,11 @@ impl<'q> Questions<'q> {
             Mark::new(statement.id, statement.id, Finding::not_scored(why.clone()))
         };
         let mut marks: Vec<Mark> = self.statements.iter().map(unscored).collect();
-        for (check, sections) in &self.extractions {
-            marks.extend(section_marks(check, sections, &Extracted::default(), why));
+        for sections in &self.extractions {
+            marks.extend(sections.marks(&Extracted::default(), why));
         }
         Marks { marks, ..Marks::default() }
     }
-}
-
-fn section_marks(check: &Check, sections: &[Section], extracted: &Extracted, unread: &Why) -> Vec<Mark> {
-    let marked = mark_sections(&check.id, sections, extracted, unread).into_iter();
-    marked.map(|(id, finding)| Mark::new(&check.id, &id, finding)).collect()
 }
 
 impl Judge {
@@ -181,8 +197,8 @@ impl Judge {
         if !questions.statements.is_empty() {
             marks.add(self.decide(&questions.statements, exhibit, sitting).await);
         }
-        for (check, sections) in &questions.extractions {
-            marks.add(self.extract(check, sections, exhibit, sitting).await);
+        for sections in &questions.extractions {
+            marks.add(self.extract(sections, exhibit, sitting).await);
         }
         marks
     }
@@ -247,18 +263,13 @@ impl Judge {
     }
 
     /// Reads the entries of all sections of a check in one go, and marks them.
-    async fn extract(
-        &self,
-        check: &Check,
-        sections: &[Section],
-        exhibit: &Exhibit<'_>,
-        sitting: &Sitting<'_>,
-    ) -> Marks {
+    async fn extract(&self, asked: &Sections<'_>, exhibit: &Exhibit<'_>, sitting: &Sitting<'_>) -> Marks {
+        let Sections { check, sections, .. } = *asked;
         let text = match text_of_check(check, exhibit.observation, exhibit.workspace) {
             Ok(text) => text,
             Err(finding) => {
                 let nothing = Why::NotJudged(finding.rationale.clone());
-                let mut marks = section_marks(check, sections, &Extracted::default(), &nothing);
+                let mut marks = asked.marks(&Extracted::default(), &nothing);
                 marks.iter_mut().for_each(|mark| mark.finding = finding.clone());
                 return Marks { marks, ..Marks::default() };
             }
@@ -286,7 +297,7 @@ impl Judge {
             question.settle(&self.transport, &self.model, cache, &mut extraction, sitting).await;
         let unread = missing.unwrap_or_else(|| Why::JudgeFailed("a field was left out".to_owned()));
         let Extraction { extracted, flags, .. } = extraction;
-        let mut marks = section_marks(check, sections, &extracted, &unread);
+        let mut marks = asked.marks(&extracted, &unread);
         if let Some(first) = marks.first_mut() {
             first.flags = flags;
         }

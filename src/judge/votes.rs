@@ -62,7 +62,7 @@ mod tests {
             (vec!["pass", "fail", "pass"], "pass", "2 of 3 votes agree"),
             (vec!["fail", "fail", "pass"], "fail", "2 of 3 votes agree"),
             (vec!["pass", "none", "fail"], "not_scored", "1 of 3 votes agree"),
-            (vec!["none", "none", "pass"], "not_scored", "1 of 3 votes agree"),
+            (vec!["none", "none", "pass"], "not_scored", "2 of 3 votes agree"),
             (vec!["pass", "pass", "none"], "pass", "2 of 3 votes agree"),
         ] {
             let marks = majority(votes.iter().map(|vote| round(vote)).collect());

@@ -2,7 +2,7 @@
 //!
 //! The model only reads; whether that is enough is decided here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ValueFormat, excerpt};
 use crate::model::{Field, Finding, Section, Tier, Why};
@@ -33,14 +33,16 @@ const MOST_SHOWN: usize = 5;
 
 /// Marks everything that the sections of a check demand, each under an id of its own: the counts
 /// of a tier, and each field over all entries. What was not read is unscored for the given reason.
-/// What demands nothing has no result, because it could not fail.
+/// What demands nothing has no result, because it could not fail. A field whose id is empty or taken,
+/// which some formats allow, goes by its place instead.
 pub fn mark_sections(
     check: &str,
     sections: &[Section],
     extracted: &Extracted,
     unread: &Why,
+    taken: &BTreeSet<&str>,
 ) -> Vec<(String, Finding)> {
-    let mut marked = Vec::new();
+    let mut marked: Vec<(String, Finding)> = Vec::new();
     for section in sections {
         for tier in &section.tiers {
             let entries = extracted.get(section, tier);
@@ -68,7 +70,12 @@ pub fn mark_sections(
                     Some([]) => None,
                     Some(entries) => Some(mark_field(field, entries, &place, unread)),
                 };
-                marked.extend(finding.map(|finding| (field.id.clone(), finding)));
+                let own = field.id.as_str();
+                let is_free = !own.is_empty()
+                    && !taken.contains(own)
+                    && !marked.iter().any(|(earlier, _)| earlier == own);
+                let id = if is_free { own.to_owned() } else { id(&field.name) };
+                marked.extend(finding.map(|finding| (id, finding)));
             }
         }
     }
@@ -141,7 +148,8 @@ mod tests {
             extracted.insert(section, &section.tiers[0], entries.collect());
         }
         let unread = Why::JudgeFailed("gone".into());
-        let marked = mark_sections("c", std::slice::from_ref(section), &extracted, &unread);
+        let taken = BTreeSet::from(["c", "taken"]);
+        let marked = mark_sections("c", std::slice::from_ref(section), &extracted, &unread, &taken);
         marked.into_iter().map(|(id, finding)| (id, finding.verdict.name())).collect()
     }
 
@@ -180,6 +188,14 @@ mod tests {
         let section = section(0, Some(1), vec![field("a", true, Some("email"))]);
         let marked = check(&section, json!([{"a": "a@b.co"}, {"a": "nobody"}]));
         assert_eq!(marked, [("c/S/t/count_max".to_owned(), "fail"), ("a".to_owned(), "fail")]);
+    }
+
+    #[test]
+    fn a_result_never_takes_the_id_of_another() {
+        let fields = ["taken", "", "a", "a"].map(|id| field(id, true, None)).to_vec();
+        let marked = check(&section(0, None, fields), json!([{"taken": "x", "": "x", "a": "x"}]));
+        let ids: Vec<&str> = marked.iter().map(|(id, _)| id.as_str()).collect();
+        assert_eq!(ids, ["c/S/t/the taken", "c/S/t/the ", "a", "c/S/t/the a"]);
     }
 
     #[test]

@@ -157,14 +157,6 @@ fn check(
             format!("another check of this case is already called \"{id}\""),
         );
     }
-    // Each field's result stands beside those of the checks, under its own id.
-    if let Some(CheckKind::Sections(sections)) = &kind {
-        let fields = sections.iter().flat_map(|section| &section.tiers).flat_map(|tier| &tier.fields);
-        for field in fields.filter(|field| !ids.insert(field.id.clone())) {
-            let message = format!("another check or field of this case is already called \"{}\"", field.id);
-            diagnostics.error("duplicate-id", node.span, message);
-        }
-    }
     let looks_at = match on {
         Some(on) => on?,
         None => default_looks_at,
