@@ -5,6 +5,7 @@
 mod diagnostics;
 mod documents;
 mod json;
+mod live;
 mod progress;
 mod safe;
 mod text;
@@ -14,6 +15,7 @@ use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
+pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
 
