@@ -243,6 +243,8 @@ fn the_same_question_is_paid_for_once() {
     model.was_asked(2, "the first vote is known");
     examine(&["--no-cache"]);
     model.was_asked(1, "unless the user wants it asked again");
+    examine(&["--timeout", "64s", "--max-cost", "5"]);
+    model.was_asked(0, "a gateway that counts is no other judge");
     project.write("agent.sh", "echo 'See: 1. Park'\n");
     examine(&["--timeout", "63s"]);
     model.was_asked(1, "another record is another question");

@@ -87,9 +87,11 @@ fn endpoint(
         (Provider::Openai, _) => Api::OpenAiResponses,
     };
     match gateway {
-        // Each trial's judge gets an address of its own there, later.
+        // Each trial's judge gets an address of its own there, later. Until then it bears that of the
+        // one who answers in the end, by which answers are known again.
         Some(gateway) => {
-            let base_url = format!("http://{}", gateway.address());
+            let own = Endpoint::from_env(api, env).map(|endpoint| endpoint.base_url);
+            let base_url = own.unwrap_or_else(|_| format!("http://{}", gateway.address()));
             Ok(Endpoint { api, base_url, credential: Some(Credential::ApiKey(Secret::new("gateway"))) })
         }
         None => Endpoint::from_env(api, env).map_err(|error| error.to_string()),

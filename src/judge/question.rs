@@ -102,7 +102,7 @@ impl Question {
         let vote = self.vote.to_string();
         let schema = self.tool.input_schema.to_string();
         let parts =
-            [GENERATION, &transport.identity(), model, &self.system, &text, &self.tool.name, &schema, &vote];
+            [GENERATION, transport.identity(), model, &self.system, &text, &self.tool.name, &schema, &vote];
         Digest::of_parts(parts.map(str::as_bytes))
     }
 

@@ -30,6 +30,8 @@ impl Limits {
 pub struct Transport {
     way: Way,
     limits: Limits,
+    /// Who answers, apart from the model: the same through a gateway that only passes on.
+    identity: String,
 }
 
 #[derive(Clone)]
@@ -47,11 +49,13 @@ pub enum Unasked {
 
 impl Transport {
     pub fn api(client: Client, limits: Limits) -> Self {
-        Self { way: Way::Api(Box::new(client.with_gate(limits.gate()))), limits }
+        let identity = format!("{} {}", client.endpoint().api.name(), client.endpoint().base_url);
+        Self { way: Way::Api(Box::new(client.with_gate(limits.gate()))), limits, identity }
     }
 
     pub fn cli(cli: Cli, limits: Limits) -> Self {
-        Self { way: Way::Cli(Box::new(cli.with_gate(limits.gate()))), limits }
+        let identity = format!("cli {}", cli.identity());
+        Self { way: Way::Cli(Box::new(cli.with_gate(limits.gate()))), limits, identity }
     }
 
     /// The same way to another address: that of a gateway, as each API wants it. Both keep to one
@@ -62,15 +66,11 @@ impl Transport {
             // A CLI is pointed at the gateway itself, and knows its API's path.
             Way::Cli(cli) => Way::Cli(Box::new(cli.at(address(Api::AnthropicMessages)))),
         };
-        Self { way, limits: self.limits.clone() }
+        Self { way, limits: self.limits.clone(), identity: self.identity.clone() }
     }
 
-    /// Who answers, apart from the model.
-    pub fn identity(&self) -> String {
-        match &self.way {
-            Way::Api(client) => format!("{} {}", client.endpoint().api.name(), client.endpoint().base_url),
-            Way::Cli(cli) => format!("cli {}", cli.identity()),
-        }
+    pub fn identity(&self) -> &str {
+        &self.identity
     }
 
     pub async fn ask(&self, request: &Request, sitting: &Sitting<'_>) -> Result<Reply, Unasked> {
