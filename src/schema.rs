@@ -9,11 +9,12 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::model::Summary;
-use crate::report::{Checked, Listed};
+use crate::model::{Noise, Summary};
+use crate::report::{Checked, Listed, Needed};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks};
 
@@ -43,6 +44,9 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("power", written::<Needed>()),
+        ("compare", written::<Comparisons>()),
+        ("noise", written::<Noise>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("git_ref", &["skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
@@ -27,10 +28,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sandbox", &["model", "agents"]),
     ("run", &["model", "stage", "agents", "observe", "sandbox"]),
     ("judge", &["model", "agents", "llm", "observe", "run", "score"]),
-    ("aggregate", &["model"]),
+    ("stats", &["model"]),
+    ("aggregate", &["model", "stats"]),
+    ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event"]),
+    ("report", &["model", "event", "stats", "compare"]),
     (
         "pipeline",
         &[
@@ -57,7 +60,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill",
         ],
     ),
-    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
+    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -9,7 +9,8 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 6] = ["summary", "run", "checks", "events", "check", "list"];
+const OUTPUTS: [&str; 9] =
+    ["summary", "run", "checks", "events", "check", "list", "power", "compare", "noise"];
 
 #[test]
 fn every_schema_is_itself_valid() {
@@ -246,4 +247,14 @@ fn what_check_and_list_print_is_as_published() {
     validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
+
+#[test]
+fn what_power_prints_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[]);
+    for args in [&["--effect", "0.3"] as &[&str], &["--cases", "3", "--effect", "0.05", "--spread", "0.4"]] {
+        let ran = project.run(&[&["power", "--baseline", "0.5", "--json"], args].concat()).exits(0);
+        validators.holds("power", &ran.json());
+    }
 }

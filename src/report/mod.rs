@@ -2,8 +2,10 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+pub mod comparison;
 mod diagnostics;
 mod documents;
+pub mod figures;
 mod json;
 mod live;
 mod progress;
@@ -14,7 +16,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
+pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem};
 pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
