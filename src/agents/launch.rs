@@ -143,6 +143,8 @@ pub struct Launch {
     pub files: Vec<(PathBuf, String)>,
     /// Made before it starts: where, and what it leads to.
     pub link: Option<(PathBuf, PathBuf)>,
+    /// What it reads on standard input; nothing otherwise.
+    pub stdin: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -204,7 +206,7 @@ impl Agent {
         let env = self.environment(turn, user_env)?;
         let link = self.login_link(turn, user_env);
         let files = self.files(turn, &env, link.is_some());
-        Ok(Launch { program, args, env, files, link })
+        Ok(Launch { program, args, env, files, link, stdin: None })
     }
 
     /// Only the first turn brings files: after it the home is the agent's, and what looks like a

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::decode::decode;
+use super::lay_out::lay_out;
 use super::memory::{Held, Memory};
 use super::process::{Cancel, Output, supervise};
 use super::tree::see_out;
@@ -115,17 +116,6 @@ fn length(path: &Path) -> u64 {
 /// Everything before the process itself: what to start, and the files it must find.
 fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
-    for (path, content) in &launch.files {
-        made(path, |path| std::fs::write(path, content))?;
-    }
-    if let Some((path, to)) = &launch.link {
-        made(path, |path| std::os::unix::fs::symlink(to, path))?;
-    }
+    lay_out(&launch)?;
     Ok(launch)
-}
-
-/// Makes something in a folder that may have to be made first.
-fn made(path: &Path, make: impl Fn(&Path) -> std::io::Result<()>) -> Result<(), String> {
-    let made = path.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| make(path));
-    made.map_err(|error| format!("{}: {error}", path.display()))
 }

@@ -43,6 +43,7 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         env,
         files: Vec::new(),
         link: None,
+        stdin: None,
     };
     let launch = walls.wrap(launch, folder);
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
