@@ -25,10 +25,10 @@ use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
-use crate::judge;
 use crate::judge::Judge;
 use crate::model::{
-    Case, Ended, Finding, Noise, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+    Case, Ended, Finding, Noise, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
+    Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -172,9 +172,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         while running.len() < exam.jobs && may_begin(&exam, failed) {
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
-            if exam.stop_early && is_decided(&exam, trial, &mut tally) {
-                continue;
-            }
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
@@ -182,6 +179,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
+                continue;
+            }
+            // What was already begun has cost something, which only its record can tell.
+            if exam.stop_early && !queue.was_tried(index) && is_decided(&exam, trial, &mut tally) {
                 continue;
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
@@ -312,10 +313,10 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         false => vec![None; prepared.checks.len()],
     };
     prepared.mark_activation(&seen, &mut findings);
-    let (marks, judge_notes) = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let mut marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
 
     notes.extend(fixture_notes);
-    notes.extend(judge_notes);
+    notes.append(&mut marks.notes);
     let key = exam.prior.keys.get(index).cloned();
     let record = prepared.record(key, seen, findings, marks, notes);
     let record = prepared.keep(exam, record).await;
@@ -400,6 +401,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         model: None,
         seconds: 0.0,
         notes: Vec::new(),
+        remarks: Remarks::default(),
     }
 }
 
@@ -414,9 +416,4 @@ fn tell(sinks: &mut Sinks, event: &RunEvent) {
 /// A check's answer where the run itself gave none.
 fn for_unmarkable(ended: Ended) -> Finding {
     Finding::not_scored(Why::Ended(ended))
-}
-
-/// The judged statements of a trial that nobody could judge.
-fn unjudged(statements: &[judge::Statement<'_>], why: Why) -> judge::Marks {
-    judge::none_marked(statements, &why)
 }

@@ -27,7 +27,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("gateway", &["model", "tree", "llm"]),
     ("sandbox", &["model", "agents"]),
     ("run", &["model", "stage", "agents", "observe", "sandbox"]),
-    ("judge", &["model", "llm"]),
+    ("judge", &["model", "agents", "llm", "observe", "run", "score"]),
     ("stats", &["model"]),
     ("aggregate", &["model", "stats"]),
     ("compare", &["model", "stats", "aggregate"]),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Exam, Stand, SuiteMeans, for_unmarkable, unfinished, unjudged};
+use super::{Exam, Stand, SuiteMeans, for_unmarkable, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
-use crate::judge::{Exhibit, Marks, statements};
+use crate::judge::{Exhibit, Mark, Marks, Questions, Sitting};
 use crate::model::{
     Activation, By, Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need,
     Observation, SkillUse, Stimulus, Trial, TrialRecord, Verdict, Why, WorkspaceView,
@@ -284,27 +284,28 @@ impl Prepared<'_> {
         seen: &Observation,
         workspace: &dyn WorkspaceView,
         fixture_notes: &[String],
-    ) -> (Marks, Vec<String>) {
-        let statements = statements(self.checks.iter().copied());
-        if statements.is_empty() || !seen.ended.can_be_marked() {
-            return (unjudged(&statements, Why::Ended(seen.ended)), Vec::new());
+    ) -> Marks {
+        let questions = Questions::of(self.checks.iter().copied());
+        if questions.is_empty() || !seen.ended.can_be_marked() {
+            return questions.unanswered(&Why::Ended(seen.ended));
         }
         if exam.stop.now.is_cancelled() {
-            return (unjudged(&statements, Why::Ended(Ended::Cancelled)), Vec::new());
+            return questions.unanswered(&Why::Ended(Ended::Cancelled));
         }
         let judge = match &self.means.judge {
-            Err(why) => return (unjudged(&statements, Why::NotJudged(why.clone())), Vec::new()),
+            Err(why) => return questions.unanswered(&Why::NotJudged(why.clone())),
             Ok(judge) => judge,
         };
+        let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
         let context = self.case.context.as_deref();
         let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
         let Some((gateway, _)) = &self.means.gateway else {
-            return (judge.mark(&statements, &exhibit).await, Vec::new());
+            return judge.mark(&questions, &exhibit, &sitting).await;
         };
         let scope = register(gateway, self.trial, ScopeKind::Judge, &self.workspace, "");
-        let marks = judge.at(|api| scope.base_url_for(api)).mark(&statements, &exhibit).await;
-        let notes = self.told_by(&scope).into_iter().map(|note| format!("judge: {note}")).collect();
-        (marks, notes)
+        let mut marks = judge.at(|api| scope.base_url_for(api)).mark(&questions, &exhibit, &sitting).await;
+        marks.notes.extend(self.told_by(&scope).into_iter().map(|note| format!("judge: {note}")));
+        marks
     }
 
     /// Puts together what the stages found.
@@ -313,36 +314,18 @@ impl Prepared<'_> {
         key: Option<Digest>,
         seen: Observation,
         findings: Vec<Option<Finding>>,
-        marks: Marks,
+        mut marks: Marks,
         notes: Vec<String>,
     ) -> Recorded {
-        let mut marks: BTreeMap<String, (Finding, Vec<String>)> =
-            marks.marks.into_iter().map(|mark| (mark.id, (mark.finding, mark.flags))).collect();
         let mut checks = Vec::new();
         for (check, finding) in self.checks.iter().zip(findings) {
-            let (finding, flags) = match (finding, marks.remove(&check.id)) {
-                (Some(finding), _) => (finding, Vec::new()),
-                (None, Some(judged)) => judged,
-                (None, None) => {
-                    let why = Why::NotJudged("extracting sections is not supported".to_owned());
-                    (Finding::not_scored(why), Vec::new())
+            match finding {
+                Some(finding) => checks.push(result(check, &seen, Mark::new(&check.id, &check.id, finding))),
+                None => {
+                    let judged = marks.take(&check.id).into_iter();
+                    checks.extend(judged.map(|mark| result(check, &seen, mark)));
                 }
-            };
-            // Whatever the text says, nothing is marked in a run that did not come to its end.
-            let finding = if seen.ended.can_be_marked() { finding } else { for_unmarkable(seen.ended) };
-            checks.push(CheckResult {
-                check: check.id.clone(),
-                required: check.need == Need::Required,
-                verdict: finding.verdict,
-                score: finding.score,
-                scale: match &check.kind {
-                    CheckKind::Judged(judged) => Some(judged.scale),
-                    CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-                },
-                rationale: finding.rationale,
-                evidence: finding.evidence,
-                flags,
-            });
+            }
         }
         let verdict = self.verdict(&seen, &checks);
         let record = TrialRecord {
@@ -365,6 +348,7 @@ impl Prepared<'_> {
             model: seen.model.clone(),
             seconds: seen.seconds,
             notes,
+            remarks: marks.remarks,
         };
         Recorded { record, seen }
     }
@@ -432,6 +416,28 @@ impl Prepared<'_> {
             Ok(record) => record,
             Err(error) => unfinished(&exam.plan, self.trial, Ended::Crashed, &error.to_string()),
         }
+    }
+}
+
+/// What is recorded of one thing that a check found.
+fn result(check: &Check, seen: &Observation, mark: Mark) -> CheckResult {
+    let Mark { check: _, id, finding, weak, flags, votes } = mark;
+    // Whatever the text says, nothing is marked in a run that did not come to its end.
+    let finding = if seen.ended.can_be_marked() { finding } else { for_unmarkable(seen.ended) };
+    CheckResult {
+        check: id,
+        required: check.need == Need::Required,
+        verdict: finding.verdict,
+        score: finding.score,
+        scale: match &check.kind {
+            CheckKind::Judged(judged) => Some(judged.scale),
+            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        },
+        rationale: finding.rationale,
+        evidence: finding.evidence,
+        weak,
+        flags,
+        votes,
     }
 }
 
