@@ -11,6 +11,7 @@ pub mod event;
 pub mod first_evals;
 pub mod gateway;
 pub mod git_ref;
+pub mod improve;
 pub mod intake;
 pub mod judge;
 pub mod key;

@@ -13,6 +13,7 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
+use crate::improve::{self, History, Score};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Listed, Needed};
 use crate::settings;
@@ -47,6 +48,9 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
         ("noise", written::<Noise>()),
+        ("versions", written::<improve::Listed>()),
+        ("version-score", written::<Score>()),
+        ("history", written::<History>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -60,7 +60,17 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill",
         ],
     ),
-    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
+    (
+        "improve",
+        &[
+            "model", "compare", "dialects", "git_ref", "judge", "run", "skill", "stage", "stats", "store",
+            "tree",
+        ],
+    ),
+    (
+        "schema",
+        &["model", "compare", "dialects", "event", "gateway", "improve", "report", "settings", "store"],
+    ),
 ];
 
 /// Uses everything, and is used by nobody.

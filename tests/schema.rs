@@ -9,8 +9,19 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 9] =
-    ["summary", "run", "checks", "events", "check", "list", "power", "compare", "noise"];
+const OUTPUTS: [&str; 11] = [
+    "summary",
+    "run",
+    "checks",
+    "events",
+    "check",
+    "list",
+    "power",
+    "compare",
+    "noise",
+    "versions",
+    "version-score",
+];
 
 #[test]
 fn every_schema_is_itself_valid() {

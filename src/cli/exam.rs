@@ -12,12 +12,13 @@ use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
+use crate::improve::workspace_of;
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
 use crate::judge::{self, Limits, Scrub};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
@@ -245,6 +246,7 @@ impl Carrying {
                     .map(|planned| planned.suite.origin.path.clone())
                     .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
                     .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
+                    .chain(plan.suites.iter().flat_map(versions_beside))
                     .chain(
                         [&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute),
                     ),
@@ -402,6 +404,11 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         notices,
         replayed: false,
     }
+}
+
+/// Where the versions of a suite's skills are kept, with what judges said of them.
+fn versions_beside(planned: &Planned) -> impl Iterator<Item = PathBuf> {
+    planned.suite.skills.iter().filter_map(|skill| skill.path.as_deref().map(workspace_of))
 }
 
 fn absolute(path: &PathBuf) -> Option<PathBuf> {

@@ -18,11 +18,14 @@ mod lint;
 mod list;
 mod noise;
 mod power;
+mod restore;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod snapshot;
 mod try_prompt;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::process::ExitCode;
@@ -57,6 +60,12 @@ enum Command {
     Noise(Box<noise::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
+    /// Keep a skill as it is now as a version of it
+    Snapshot(snapshot::Args),
+    /// List the versions of a skill, and which is best
+    Versions(versions::Args),
+    /// Put a skill back to one of its versions
+    Restore(restore::Args),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -105,6 +114,9 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
+        Command::Snapshot(args) => snapshot::main(&args),
+        Command::Versions(args) => versions::main(&args),
+        Command::Restore(args) => restore::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),

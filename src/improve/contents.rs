@@ -170,8 +170,7 @@ mod tests {
         let contents = Contents::of(&skill.join("SKILL.md")).expect("a skill");
         let own: Vec<&str> = contents.own().iter().map(RelPath::as_str).collect();
         assert_eq!(own, ["SKILL.md", "notes/inside", "scripts/a.sh"]);
-        let others: Vec<String> =
-            contents.others().iter().map(|path| path.display().to_string()).collect();
+        let others: Vec<String> = contents.others().iter().map(|path| path.display().to_string()).collect();
         assert_eq!(others, [".git", "SKILL.eval.json", "evals", "notes/up", "out"]);
 
         let copy = room.path().join("copy");

@@ -109,12 +109,7 @@ mod tests {
     use super::*;
 
     fn score(pass_rate: Option<f64>, required: f64, mean: f64) -> Score {
-        Score {
-            pass_rate,
-            required_score: Some(required),
-            mean_score: Some(mean),
-            ..Score::of("run", [])
-        }
+        Score { pass_rate, required_score: Some(required), mean_score: Some(mean), ..Score::of("run", []) }
     }
 
     #[test]
