@@ -13,7 +13,7 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::improve::{self, History, Score};
+use crate::improve::{self, Blind, Comparison, History, Score};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Listed, Needed};
 use crate::settings;
@@ -50,7 +50,9 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("noise", written::<Noise>()),
         ("versions", written::<improve::Listed>()),
         ("version-score", written::<Score>()),
+        ("blind", written::<Blind>()),
         ("history", written::<History>()),
+        ("comparison", written::<Comparison>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

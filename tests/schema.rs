@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 11] = [
+const OUTPUTS: [&str; 12] = [
     "summary",
     "run",
     "checks",
@@ -21,6 +21,7 @@ const OUTPUTS: [&str; 11] = [
     "noise",
     "versions",
     "version-score",
+    "blind",
 ];
 
 #[test]

@@ -12,16 +12,18 @@ use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
-use crate::improve::workspace_of;
+use crate::improve::{Adviser, workspace_of};
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
 use crate::judge::{self, Limits, Scrub};
 use crate::key::Keys;
-use crate::model::{CheckKind, Ratio, format_duration};
+use crate::model::{CheckKind, Ratio, Suite, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::{Plan, Planned};
 use crate::report::{LiveView, Progress, Results, report, safe};
-use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::run::{Cancel, Memory};
+use crate::settings::{
+    JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX, Settings,
+};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
@@ -168,6 +170,40 @@ impl Carrying {
         Ok(held.examined.summary.exit)
     }
 
+    /// What those share who are asked of one run.
+    fn shared(&self, ledger: Arc<Ledger>, judge_jobs: usize, project: &Path, scrubber: &Scrubber) -> Shared {
+        let cleaner = scrubber.clone();
+        let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
+        let kept = project.join(".practicum/cache/judge");
+        let bench = Bench {
+            limits: Limits::new(judge_jobs),
+            cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
+        };
+        Shared { ledger, scrub, bench }
+    }
+
+    /// Someone to ask where nothing is run. A script that is given here answers in its place, else that
+    /// of the evals it is about.
+    pub async fn adviser(
+        &self,
+        layers: &Layers,
+        project: &Path,
+        suite: &Suite,
+        script: Option<&Path>,
+        cancel: Cancel,
+    ) -> anyhow::Result<Adviser> {
+        let environment = layers.environment();
+        let ledger = Arc::new(ledger(layers, self.prices.as_deref())?);
+        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
+        let shared = self.shared(ledger, judge_jobs, project, &Scrubber::new(environment));
+        let settings = Settings::resolve(layers, suite).map_err(IntakeError::from)?;
+        let ask = self.ask(Ask::default());
+        let script = ask.script.as_deref().or(script);
+        let means = intake::adviser(&settings, script, &ask, environment, &shared).await?;
+        let judge = means.judge.map_err(|why| anyhow!(why))?;
+        Ok(Adviser::new(judge, means.gateway.map(|(gateway, _)| gateway), cancel))
+    }
+
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
         let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
@@ -229,14 +265,7 @@ impl Carrying {
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
-            let cleaner = scrubber.clone();
-            let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-            let kept = project.join(".practicum/cache/judge");
-            let bench = Bench {
-                limits: Limits::new(judge_jobs),
-                cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-            };
-            let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
+            let shared = self.shared(Arc::clone(&ledger), judge_jobs, &project, &scrubber);
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));

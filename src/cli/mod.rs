@@ -2,6 +2,7 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+mod blind;
 mod builtin_agent;
 mod check;
 mod clean;

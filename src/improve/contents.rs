@@ -165,7 +165,7 @@ mod tests {
         }
         let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, skill.join(at)).expect("link");
         link("/etc/passwd", "out");
-        link("../../greeter", "notes/up");
+        link("../../elsewhere", "notes/up");
         link("../scripts/a.sh", "notes/inside");
         let contents = Contents::of(&skill.join("SKILL.md")).expect("a skill");
         let own: Vec<&str> = contents.own().iter().map(RelPath::as_str).collect();

@@ -4,14 +4,23 @@
 //! and the loop over them. Never: changes an eval; changes a skill that the user did not give away
 //! for it; believes a model's proposal before it was checked.
 
+mod adviser;
+mod blind;
 mod contents;
 mod files;
+mod forms;
 mod history;
 mod score;
+mod stored;
 mod swap;
 mod versions;
 
+pub use adviser::{Advice, Adviser};
+pub use blind::{
+    Blind, BlindCase, Comparison, Judged, Outcome, Outputs, OutputsError, judge_all, pair, tally,
+};
 pub use contents::{Contents, ContentsError};
 pub use history::{History, Version};
 pub use score::Score;
+pub use stored::{StoredError, StoredRun};
 pub use versions::{Listed, ListedVersion, Restored, Taken, Versions, VersionsError, workspace_of};
