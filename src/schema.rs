@@ -13,9 +13,9 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::improve::{self, Blind, Comparison, History, Score};
+use crate::improve::{self, Analysis, Blind, Comparison, History, Score};
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Listed, Needed};
+use crate::report::{Checked, Edits, Listed, Needed};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks};
 
@@ -51,8 +51,10 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("versions", written::<improve::Listed>()),
         ("version-score", written::<Score>()),
         ("blind", written::<Blind>()),
+        ("suggest", written::<Edits>()),
         ("history", written::<History>()),
         ("comparison", written::<Comparison>()),
+        ("analysis", written::<Analysis>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

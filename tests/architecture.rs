@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats", "compare"]),
+    ("report", &["model", "event", "stats", "compare", "improve"]),
     (
         "pipeline",
         &[

@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 12] = [
+const OUTPUTS: [&str; 13] = [
     "summary",
     "run",
     "checks",
@@ -22,6 +22,7 @@ const OUTPUTS: [&str; 12] = [
     "versions",
     "version-score",
     "blind",
+    "suggest",
 ];
 
 #[test]

@@ -55,7 +55,8 @@ impl Unseeing {
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
         eprintln!("{} cases, each judged in both orders", pairings.len());
         let judged = runtime().context("cannot start")?.block_on(async {
-            let adviser = carrying.adviser(&layers, project, &suite, None, Cancel::default()).await?;
+            let adviser =
+                carrying.asking().adviser(&layers, project, &suite, None, Cancel::default()).await?;
             anyhow::Ok(improve::judge_all(&adviser, &pairings, self.seed).await)
         })?;
         let folder = project.join(".practicum/comparisons").join(RunDir::new_id(jiff::Timestamp::now()));

@@ -7,23 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::advising::Asking;
 use super::{runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
-use crate::improve::{Adviser, workspace_of};
-use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::{self, Limits, Scrub};
+use crate::improve::workspace_of;
+use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
-use crate::model::{CheckKind, Ratio, Suite, format_duration};
+use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::{Plan, Planned};
 use crate::report::{LiveView, Progress, Results, report, safe};
-use crate::run::{Cancel, Memory};
-use crate::settings::{
-    JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX, Settings,
-};
+use crate::run::Memory;
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
@@ -170,38 +168,8 @@ impl Carrying {
         Ok(held.examined.summary.exit)
     }
 
-    /// What those share who are asked of one run.
-    fn shared(&self, ledger: Arc<Ledger>, judge_jobs: usize, project: &Path, scrubber: &Scrubber) -> Shared {
-        let cleaner = scrubber.clone();
-        let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-        let kept = project.join(".practicum/cache/judge");
-        let bench = Bench {
-            limits: Limits::new(judge_jobs),
-            cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-        };
-        Shared { ledger, scrub, bench }
-    }
-
-    /// Someone to ask where nothing is run. A script that is given here answers in its place, else that
-    /// of the evals it is about.
-    pub async fn adviser(
-        &self,
-        layers: &Layers,
-        project: &Path,
-        suite: &Suite,
-        script: Option<&Path>,
-        cancel: Cancel,
-    ) -> anyhow::Result<Adviser> {
-        let environment = layers.environment();
-        let ledger = Arc::new(ledger(layers, self.prices.as_deref())?);
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
-        let shared = self.shared(ledger, judge_jobs, project, &Scrubber::new(environment));
-        let settings = Settings::resolve(layers, suite).map_err(IntakeError::from)?;
-        let ask = self.ask(Ask::default());
-        let script = ask.script.as_deref().or(script);
-        let means = intake::adviser(&settings, script, &ask, environment, &shared).await?;
-        let judge = means.judge.map_err(|why| anyhow!(why))?;
-        Ok(Adviser::new(judge, means.gateway.map(|(gateway, _)| gateway), cancel))
+    pub fn asking(&self) -> Asking {
+        Asking { ask: self.ask(Ask::default()), prices: self.prices.clone(), cached: !self.no_cache }
     }
 
     /// Carries it out. `None` if nothing was to be run.
@@ -213,7 +181,12 @@ impl Carrying {
         let taped = ask.record.is_some() || ask.replay.is_some();
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
-        let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
+        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
+        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        });
+        let shared = self.asking().shared(&layers, &project, &scrubber)?;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count());
         }
@@ -226,7 +199,6 @@ impl Carrying {
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -257,15 +229,9 @@ impl Carrying {
         };
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
-        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
-            Login::Variable(_) => scrubber,
-            Login::File(path) => scrubber.and_in(&path),
-        });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
-            let shared = self.shared(Arc::clone(&ledger), judge_jobs, &project, &scrubber);
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
@@ -294,7 +260,7 @@ impl Carrying {
                 memory: Memory::default(),
                 run_dir: run_dir.clone(),
                 scrubber,
-                ledger,
+                ledger: Arc::clone(&shared.ledger),
                 stop,
                 prior,
                 pass_env: self.env.clone(),
@@ -445,7 +411,7 @@ fn absolute(path: &PathBuf) -> Option<PathBuf> {
 }
 
 /// What the run may spend, and what things cost.
-fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
+pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
     let max_cost = layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value;
     let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
     let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;

@@ -2,6 +2,7 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+mod advising;
 mod blind;
 mod builtin_agent;
 mod check;
@@ -25,6 +26,7 @@ mod runs;
 mod schema;
 mod show;
 mod snapshot;
+mod suggest;
 mod try_prompt;
 mod versions;
 
@@ -61,6 +63,8 @@ enum Command {
     Noise(Box<noise::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
+    /// Ask for edits to a skill, for the checks that it failed
+    Suggest(suggest::Args),
     /// Keep a skill as it is now as a version of it
     Snapshot(snapshot::Args),
     /// List the versions of a skill, and which is best
@@ -115,6 +119,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
+        Command::Suggest(args) => suggest::main(&args),
         Command::Snapshot(args) => snapshot::main(&args),
         Command::Versions(args) => versions::main(&args),
         Command::Restore(args) => restore::main(&args),

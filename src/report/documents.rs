@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::improve::{Followed, Refused};
 use crate::model::Severity;
 
 /// What was found in eval files: `check --json`.
@@ -104,4 +105,26 @@ pub struct Needed {
     pub power: Option<f64>,
     /// The chance that it shows one where there is none.
     pub alpha: f64,
+}
+
+/// Edits that a model proposes: `suggest --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "Edits proposed for a skill (suggest --json)")]
+pub struct Edits {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub skill: PathBuf,
+    /// The run whose failed checks they are for.
+    pub run: String,
+    /// Those checks, each as `case/check`.
+    pub failed: Vec<String>,
+    pub edits: Vec<Followed>,
+    /// Proposals that cannot be followed, with why not.
+    pub refused: Vec<Refused>,
+    /// All edits together, as a unified diff.
+    pub diff: String,
+    /// Whether the skill was changed.
+    pub applied: bool,
+    /// The version that holds the skill as it was before.
+    pub kept_as: Option<u32>,
 }

@@ -16,7 +16,9 @@ use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem};
+pub use documents::{
+    Checked, CheckedFile, Edits, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem,
+};
 pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
