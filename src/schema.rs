@@ -13,7 +13,7 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::improve::{self, Analysis, Blind, Comparison, History, Score};
+use crate::improve::{self, Analysis, Blind, Comparison, History, Improved, Score};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Edits, Listed, Needed};
 use crate::settings;
@@ -52,6 +52,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("version-score", written::<Score>()),
         ("blind", written::<Blind>()),
         ("suggest", written::<Edits>()),
+        ("improve", written::<Improved>()),
         ("history", written::<History>()),
         ("comparison", written::<Comparison>()),
         ("analysis", written::<Analysis>()),

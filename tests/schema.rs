@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 13] = [
+const OUTPUTS: [&str; 14] = [
     "summary",
     "run",
     "checks",
@@ -23,6 +23,7 @@ const OUTPUTS: [&str; 13] = [
     "version-score",
     "blind",
     "suggest",
+    "improve",
 ];
 
 #[test]

@@ -85,7 +85,7 @@ pub struct Carrying {
     sandbox: Option<String>,
     /// Show what would run, and run nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Leave the agents' workspaces where they are
     #[arg(long)]
     keep_workspaces: bool,
@@ -166,6 +166,12 @@ impl Carrying {
         };
         show_results(&results, self.json)?;
         Ok(held.examined.summary.exit)
+    }
+
+    /// The same for at most so much money.
+    #[must_use]
+    pub fn within(self, usd: Option<f64>) -> Self {
+        Self { max_cost: usd.map(|usd| usd.to_string()).or(self.max_cost), ..self }
     }
 
     pub fn asking(&self) -> Asking {

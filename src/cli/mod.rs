@@ -15,6 +15,7 @@ mod evals;
 mod exam;
 mod formats;
 mod gateway;
+mod improve;
 mod init;
 mod lint;
 mod list;
@@ -63,6 +64,8 @@ enum Command {
     Noise(Box<noise::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
+    /// Improve a skill by its evals: propose, try, compare, keep what is better
+    Improve(Box<improve::Args>),
     /// Ask for edits to a skill, for the checks that it failed
     Suggest(suggest::Args),
     /// Keep a skill as it is now as a version of it
@@ -119,6 +122,7 @@ pub fn main() -> ExitCode {
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
+        Command::Improve(args) => improve::main(*args),
         Command::Suggest(args) => suggest::main(&args),
         Command::Snapshot(args) => snapshot::main(&args),
         Command::Versions(args) => versions::main(&args),

@@ -13,6 +13,8 @@ use crate::tree::read_bounded;
 pub struct StoredRun {
     pub id: String,
     pub suites: Vec<Suite>,
+    /// Whether a script answered for the model.
+    pub scripted: bool,
     /// In the order of their attempts.
     pub records: Vec<TrialRecord>,
     path: PathBuf,
@@ -53,7 +55,13 @@ impl StoredRun {
         let kept = records(run.path()).map_err(|error| unreadable(error.to_string()))?;
         let mut records: Vec<TrialRecord> = kept.into_values().collect();
         records.sort_by_key(|record| record.attempt);
-        Ok(Self { id: run.id().to_owned(), suites, records, path: run.path().to_owned() })
+        Ok(Self {
+            id: run.id().to_owned(),
+            suites,
+            scripted: info.scripted,
+            records,
+            path: run.path().to_owned(),
+        })
     }
 
     pub fn case(&self, suite: &str, case: &str) -> Option<(&Suite, &Case)> {

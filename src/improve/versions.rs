@@ -169,6 +169,11 @@ impl Versions {
         Ok(None)
     }
 
+    /// The version that the skill is now, if it is one.
+    pub fn holding(&self) -> Result<Option<u32>, VersionsError> {
+        self.find(&self.history()?, &Contents::of(&self.skill)?)
+    }
+
     /// The folder with a version's files. What a history from elsewhere says must not lead out of the
     /// workspace.
     pub fn files(&self, number: u32) -> Result<PathBuf, VersionsError> {
@@ -232,7 +237,7 @@ impl Versions {
 
     pub fn listed(&self) -> Result<Listed, VersionsError> {
         let history = self.history()?;
-        let changed = self.find(&history, &Contents::of(&self.skill)?)?.is_none();
+        let changed = self.holding()?.is_none();
         let versions: Vec<ListedVersion> = history
             .versions
             .iter()
