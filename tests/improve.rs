@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::io::BufRead;
 use std::process::Stdio;
 
 use common::{Project, wait_until};
@@ -369,7 +370,7 @@ fn a_description_is_tuned_by_when_the_skill_fires() {
         "practicum": 1, "name": "triggers", "skill": "..", "workspace": "empty",
         "run": {"agents": ["listener"]}, "cases": all,
     });
-    let propose = json!({"practicum_script": 1, "scenarios": [{"name": "describe", "to": "judge", "when": "Propose a description", "steps": [
+    let propose = json!({"practicum_script": 1, "scenarios": [{"name": "describe", "when": "Propose a description", "steps": [
         {"tools": [{"name": "propose_description", "input": {"description": "Plans: ferry trips across the bay.", "reasoning": "Users say where."}}]}
     ]}]});
     let project = Project::new(&[
@@ -384,8 +385,22 @@ fn a_description_is_tuned_by_when_the_skill_fires() {
         path.display()
     );
     project.write("practicum.toml", &toml);
-    let improved =
-        project.run(&[&IMPROVE[..], &["--description-only", "--script", "describe.yaml"]].concat());
+    // An agent of one's own knows no gateway, so only the adviser is pointed at one.
+    let mut gateway = project
+        .practicum(&["gateway", "--script", "describe.yaml"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a gateway");
+    let mut first = String::new();
+    let stdout = gateway.stdout.take().expect("a pipe");
+    std::io::BufReader::new(stdout).read_line(&mut first).expect("a line");
+    let line: Value = serde_json::from_str(&first).expect("JSON");
+    let mut command = project.practicum(&[&IMPROVE[..], &["--description-only"]].concat());
+    command.env("ANTHROPIC_BASE_URL", line["base_url"].as_str().expect("a URL"));
+    let improved = common::Ran::of(command.output().expect("practicum starts"));
+    gateway.kill().expect("killed");
+    gateway.wait().expect("gone");
     let improved = improved.exits(0).json();
     assert_eq!((&improved["stopped"], &improved["best"]), (&json!("target"), &json!(1)), "{improved:#}");
     assert_eq!((&improved["goal"], &improved["baseline_pass_rate"]), (&json!("description"), &json!(0.5)));
