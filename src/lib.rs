@@ -14,6 +14,7 @@ pub mod judge;
 pub mod key;
 pub mod lint;
 pub mod llm;
+pub mod marking;
 pub mod model;
 pub mod modes;
 pub mod observe;

@@ -21,14 +21,16 @@ use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
-use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::marking::{Marked, expectation};
+use crate::model::{
+    Case, Ended, Observation, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+};
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, adopt_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
-use crate::store::{RunDir, Scrubber, StoreError};
-use crate::{judge, score};
+use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
 
 /// Everything a run needs.
 pub struct Exam {
@@ -65,6 +67,17 @@ pub struct SuiteMeans {
     pub gateway: Option<(Arc<Gateway>, Stand)>,
     /// Why nobody judges, if nobody does.
     pub judge: Result<Arc<Judge>, String>,
+}
+
+impl SuiteMeans {
+    /// Who speaks where a gateway has something to tell.
+    fn stand_name(&self) -> &'static str {
+        match self.gateway {
+            Some((_, Stand::Script)) => "script",
+            Some((_, Stand::Replay)) => "replay",
+            Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
+        }
+    }
 }
 
 /// What a gateway does for a suite.
@@ -251,33 +264,49 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         Err(record) => return *record,
     };
     let (raw, mut notes) = prepared.converse(exam).await;
+    let turns =
+        raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
     let fixture_notes = prepared.workspace.changed_fixtures();
-
-    let view = prepared.workspace.view();
-    // Checks may run programs and read large files, which others need not wait for. A run that did
-    // not come to its end is not marked at all.
-    let mut findings = match seen.ended.can_be_marked() {
-        true => tokio::task::block_in_place(|| score::mark(&prepared.checks, &seen, &view, exam.trusted)),
-        false => vec![None; prepared.checks.len()],
-    };
-    prepared.mark_activation(&seen, &mut findings);
-    let (marks, judge_notes) = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let facts = prepared.facts(&seen, turns, &fixture_notes);
+    let marked = prepared.mark(exam, &seen, &fixture_notes).await;
 
     notes.extend(fixture_notes);
-    notes.extend(judge_notes);
     let key = exam.prior.keys.get(index).cloned();
-    let record = prepared.record(key, seen, findings, marks, notes);
-    prepared.keep(exam, record).await
+    let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
+    prepared.keep(exam, record, seen, facts).await
+}
+
+/// Puts together what the stages found.
+fn recorded(
+    plan: &Plan,
+    trial: &Trial,
+    seen: &Observation,
+    marked: Marked,
+    mut notes: Vec<String>,
+) -> TrialRecord {
+    notes.extend(marked.notes);
+    TrialRecord {
+        ended_because: seen.ended_because.clone(),
+        verdict: marked.verdict,
+        checks: marked.checks,
+        fired: marked.fired,
+        usage: seen.usage,
+        cost_usd: seen.cost_usd,
+        model: seen.model.clone(),
+        seconds: seen.seconds,
+        notes,
+        ..unfinished(plan, trial, seen.ended, "")
+    }
 }
 
 /// The rate that decides a case, if one does.
 fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRate> {
     let PassRule::FireRate(own) = case.pass_when else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
-    room::expectation(case).map(|expect| FireRate { expect, threshold })
+    expectation(case).map(|expect| FireRate { expect, threshold })
 }
 
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
@@ -319,7 +348,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         ended_because: Some(why.to_owned()),
         verdict: Verdict::NotScored(Why::Ended(ended)),
         checks: Vec::new(),
-        expect: room::expectation(case),
+        expect: expectation(case),
         fired: None,
         usage: Usage::default(),
         cost_usd: Some(0.0),
@@ -335,14 +364,4 @@ fn tell(sinks: &mut Sinks, event: &RunEvent) {
         // Whoever is left should know; that they fail too is nothing anyone could hear of.
         let _ = sinks.tell(&RunEvent::Notice { text });
     }
-}
-
-/// A check's answer where the run itself gave none.
-fn for_unmarkable(ended: Ended) -> Finding {
-    Finding::not_scored(Why::Ended(ended))
-}
-
-/// The judged statements of a trial that nobody could judge.
-fn unjudged(statements: &[judge::Statement<'_>], why: Why) -> judge::Marks {
-    judge::none_marked(statements, &why)
 }

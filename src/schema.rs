@@ -15,7 +15,7 @@ use crate::gateway;
 use crate::model::Summary;
 use crate::report::{Checked, Listed};
 use crate::settings;
-use crate::store::{RunInfo, TrialChecks};
+use crate::store::{RunInfo, TrialChecks, TrialFacts};
 
 /// A schema under its name.
 pub struct Published {
@@ -40,6 +40,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("summary", written::<Summary>()),
         ("run", written::<RunInfo>()),
         ("checks", written::<TrialChecks<'static>>()),
+        ("facts", written::<TrialFacts>()),
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),

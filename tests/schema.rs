@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 6] = ["summary", "run", "checks", "events", "check", "list"];
+const OUTPUTS: [&str; 7] = ["summary", "run", "checks", "facts", "events", "check", "list"];
 
 #[test]
 fn every_schema_is_itself_valid() {
@@ -169,12 +169,13 @@ impl Validators {
         let trials: Vec<PathBuf> = std::fs::read_dir(folder.join("trials"))
             .expect("trials")
             .flatten()
-            .map(|entry| entry.path().join("checks.json"))
-            .filter(|path| path.exists())
+            .map(|entry| entry.path())
+            .filter(|path| path.join("checks.json").exists())
             .collect();
         assert!(!trials.is_empty());
-        for path in trials {
-            self.holds("checks", &read(&path));
+        for trial in trials {
+            self.holds("checks", &read(&trial.join("checks.json")));
+            self.holds("facts", &read(&trial.join("facts.json")));
         }
     }
 }

@@ -39,6 +39,7 @@ pub async fn converse(
     let mut session = uuid::Uuid::new_v4().to_string();
     let output =
         Output { stdout: talk.record.join("transcript.jsonl"), stderr: talk.record.join("stderr.txt") };
+    let mut before = 0;
     for (index, prompt) in talk.turns.iter().enumerate() {
         let turn = Turn {
             prompt,
@@ -59,6 +60,7 @@ pub async fn converse(
                 raw.turns.push(RawTurn {
                     prompt: prompt.clone(),
                     transcript: Transcript::default(),
+                    bytes: 0,
                     process,
                 });
                 break;
@@ -81,7 +83,10 @@ pub async fn converse(
         }
         let goes_on =
             supervised.end == ProcessEnd::Exited(0) && matches!(transcript.said, Said::Done | Said::Asked);
-        raw.turns.push(RawTurn { prompt: prompt.clone(), transcript, process: supervised.end });
+        let until = std::fs::metadata(&output.stdout).map_or(0, |kept| kept.len());
+        let (prompt, bytes) = (prompt.clone(), until.saturating_sub(before));
+        before = until;
+        raw.turns.push(RawTurn { prompt, transcript, bytes, process: supervised.end });
         if !goes_on {
             break;
         }

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{EventLog, RunInfo, Scrubber, TrialChecks};
+use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
 use crate::model::{Summary, TrialId, TrialRecord};
 
 /// The folder of one run: the truth about it.
@@ -125,16 +125,22 @@ impl RunDir {
         Ok(path)
     }
 
-    /// Completes a trial's folder: output and checks, everything scrubbed of secrets.
+    /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
     pub fn close_trial(
         &self,
         folder: &Path,
         record: &TrialRecord,
         output: &str,
+        facts: TrialFacts,
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
         let path = folder.join("output.txt");
         std::fs::write(&path, output).map_err(StoreError::at(&path))?;
+        let path = folder.join("transcript.jsonl");
+        let facts = facts.scrubbed(&path, scrubber).map_err(StoreError::at(&path))?;
+        let path = folder.join("facts.json");
+        let bytes = serde_json::to_vec(&facts).unwrap_or_default();
+        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
         let path = folder.join("checks.json");
         let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
         std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;

@@ -1,0 +1,188 @@
+//! From what was seen of a trial to what its checks found.
+//!
+//! In: a case, an `Observation`, the workspace as far as it is there, a judge if there is one. Out:
+//! `Marked`. The one path for trials that have just run and for those that are marked again.
+//! Never: runs an agent; finds anything in a run that did not come to its end.
+
+use std::collections::BTreeMap;
+
+use crate::gateway::Scope;
+use crate::judge::{self, Exhibit, Judge, Marks, statements};
+use crate::model::{
+    Arm, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation, Stimulus, Suite,
+    TrialRecord, Verdict, Why, WorkspaceView,
+};
+use crate::score::{self, Names};
+
+/// What one trial is marked by.
+pub struct Sheet<'s> {
+    pub suite: &'s Suite,
+    pub case: &'s Case,
+    /// Those of the case's checks that apply.
+    pub checks: Vec<&'s Check>,
+    pub arm: Arm,
+    /// The skills that were staged: their own names, and those they had in the room.
+    pub skills: Vec<(String, String)>,
+    /// Whether checks may run what the eval's author wrote.
+    pub trusted: bool,
+}
+
+/// Who judges, and where.
+pub struct Jury<'j> {
+    /// Why nobody does, if nobody does.
+    pub judge: Result<&'j Judge, Why>,
+    /// Gives an address of this trial's own, where a gateway stands between us and the judge's model.
+    pub address: &'j (dyn Fn() -> Option<Scope> + Sync),
+}
+
+/// What marking gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marked {
+    pub checks: Vec<CheckResult>,
+    pub verdict: Verdict,
+    /// Whether the skill that the case is about fired; `None` where nobody can say.
+    pub fired: Option<bool>,
+    /// What the gateway has to tell of the judge's requests.
+    pub notes: Vec<String>,
+}
+
+impl Sheet<'_> {
+    /// Marks with code, then asks the judge about the rest.
+    pub async fn mark(
+        &self,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        fixture_notes: &[String],
+        jury: &Jury<'_>,
+    ) -> Marked {
+        // Checks may run programs and read large files, which others need not wait for.
+        let findings = tokio::task::block_in_place(|| self.decide(seen, workspace));
+        let (marks, notes) = self.judge(seen, workspace, fixture_notes, jury).await;
+        Marked { notes, ..self.gather(seen, findings, marks) }
+    }
+
+    /// What code alone can say; `None` for what only a judge can.
+    pub fn decide(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
+        if !seen.ended.can_be_marked() {
+            return vec![Some(Finding::not_scored(Why::Ended(seen.ended))); self.checks.len()];
+        }
+        let mut findings = score::mark(&self.checks, seen, workspace, self.trusted);
+        let names = self.names();
+        for (check, finding) in self.checks.iter().zip(&mut findings) {
+            if let CheckKind::Activation(activation) = &check.kind {
+                *finding = Some(score::mark_activation(activation, seen, &names));
+            }
+        }
+        findings
+    }
+
+    async fn judge(
+        &self,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        fixture_notes: &[String],
+        jury: &Jury<'_>,
+    ) -> (Marks, Vec<String>) {
+        let statements = statements(self.checks.iter().copied());
+        let unmarked = |why: &Why| (judge::none_marked(&statements, why), Vec::new());
+        if !seen.ended.can_be_marked() {
+            return unmarked(&Why::Ended(seen.ended));
+        }
+        let judge = match &jury.judge {
+            Err(why) => return unmarked(why),
+            Ok(_) if statements.is_empty() => {
+                return unmarked(&Why::NotJudged("nothing is asked".to_owned()));
+            }
+            Ok(judge) => judge,
+        };
+        let context = self.case.context.as_deref();
+        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+        match (jury.address)() {
+            None => (judge.mark(&statements, &exhibit).await, Vec::new()),
+            Some(scope) => {
+                let marks = judge.at(|api| scope.base_url_for(api)).mark(&statements, &exhibit).await;
+                (marks, scope.finish())
+            }
+        }
+    }
+
+    /// Puts together what code and judge found.
+    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, marks: Marks) -> Marked {
+        let mut marks: BTreeMap<String, (Finding, Vec<String>)> =
+            marks.marks.into_iter().map(|mark| (mark.id, (mark.finding, mark.flags))).collect();
+        let checks: Vec<CheckResult> = self
+            .checks
+            .iter()
+            .zip(findings)
+            .map(|(check, finding)| {
+                let (finding, flags) = match (finding, marks.remove(&check.id)) {
+                    (Some(finding), _) => (finding, Vec::new()),
+                    (None, Some(judged)) => judged,
+                    (None, None) => {
+                        let why = Why::NotJudged("extracting sections is not supported".to_owned());
+                        (Finding::not_scored(why), Vec::new())
+                    }
+                };
+                result(check, finding, flags)
+            })
+            .collect();
+        Marked { verdict: self.verdict(seen, &checks), fired: self.fired(seen), checks, notes: Vec::new() }
+    }
+
+    fn names(&self) -> Names {
+        Names::new(self.skills.clone())
+    }
+
+    fn verdict(&self, seen: &Observation, checks: &[CheckResult]) -> Verdict {
+        let own: Vec<String> = self.suite.skills.iter().map(|skill| skill.name.clone()).collect();
+        let staged: Vec<String> = self.skills.iter().map(|(_, staged)| staged.clone()).collect();
+        match score::arm_problem(self.arm, &staged, &own, seen) {
+            Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
+            Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_when),
+        }
+    }
+
+    /// Whether the skill that the case is about fired. A skill invoked by its command did not
+    /// fire by itself, so that says nothing.
+    fn fired(&self, seen: &Observation) -> Option<bool> {
+        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.skills.is_empty() {
+            return None;
+        }
+        let asked = self.checks.iter().find_map(|check| match &check.kind {
+            CheckKind::Activation(activation) => Some(activation.skills.clone()),
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        });
+        let skills =
+            asked.unwrap_or_else(|| self.suite.skills.iter().map(|skill| skill.name.clone()).collect());
+        match score::fired(&skills, seen, &self.names()) {
+            Fired::Yes(_) => Some(true),
+            Fired::No => Some(false),
+            Fired::Unknown(_) => None,
+        }
+    }
+}
+
+/// A finding tied to its check.
+pub fn result(check: &Check, finding: Finding, flags: Vec<String>) -> CheckResult {
+    CheckResult {
+        check: check.id.clone(),
+        required: check.need == Need::Required,
+        verdict: finding.verdict,
+        score: finding.score,
+        scale: match &check.kind {
+            CheckKind::Judged(judged) => Some(judged.scale),
+            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        },
+        rationale: finding.rationale,
+        evidence: finding.evidence,
+        flags,
+    }
+}
+
+/// What a case wants of the skill's activation, if it wants anything.
+pub fn expectation(case: &Case) -> Option<Expect> {
+    case.checks.iter().find_map(|check| match &check.kind {
+        CheckKind::Activation(activation) => Some(activation.expect),
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+    })
+}
