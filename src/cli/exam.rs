@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::gates::Gates;
 use super::{runtime, sweep_up};
 use crate::agents::Agent;
 use crate::dialects;
@@ -58,6 +59,8 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
+    #[command(flatten)]
+    gates: Gates,
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
@@ -120,7 +123,8 @@ impl Carrying {
     }
 
     pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
-        let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.

@@ -11,6 +11,7 @@ mod doctor;
 mod evals;
 mod exam;
 mod formats;
+mod gates;
 mod gateway;
 mod init;
 mod lint;

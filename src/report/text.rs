@@ -41,10 +41,14 @@ impl Report for Text {
                 (false, None) => (UNSURE, "not measured"),
             };
             let value = gate.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-            let name = gate.name.name();
+            let interval = match (gate.low, gate.high) {
+                (Some(low), Some(high)) => format!(" [{low:.2}, {high:.2}]"),
+                (_, None) | (None, _) => String::new(),
+            };
             writeln!(
                 out,
-                "  gate {name} of {}: {value} (needs {:.2}) {style}{word}{style:#}",
+                "  gate {} of {}: {value}{interval} (needs {:.2}) {style}{word}{style:#}",
+                gate.name.name(),
                 safe(&gate.suite),
                 gate.threshold
             )?;

@@ -40,7 +40,8 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
     if *judge != JudgePolicy::default() {
         map.insert("judge".to_owned(), policy::judge_value(judge));
     }
-    if !matches!(gates.as_slice(), [Gate { name: GateName::AllCasesPass, .. }]) {
+    let only_default = matches!(gates.as_slice(), [Gate { name: GateName::AllCasesPass, threshold }] if threshold.get() == 1.0);
+    if !only_default {
         let gates: Map<String, Value> =
             gates.iter().map(|gate| (gate.name.name().to_owned(), json!(gate.threshold.get()))).collect();
         map.insert("gates".to_owned(), Value::Object(gates));
