@@ -3,6 +3,7 @@
 pub mod agents;
 pub mod aggregate;
 pub mod builtin;
+pub mod captured;
 pub mod cli;
 pub mod dialects;
 pub mod discover;

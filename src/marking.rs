@@ -10,7 +10,7 @@ use crate::gateway::Scope;
 use crate::judge::{self, Exhibit, Judge, Marks, statements};
 use crate::model::{
     Arm, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation, Stimulus, Suite,
-    TrialRecord, Verdict, Why, WorkspaceView,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 
@@ -58,7 +58,14 @@ impl Sheet<'_> {
         // Checks may run programs and read large files, which others need not wait for.
         let findings = tokio::task::block_in_place(|| self.decide(seen, workspace));
         let (marks, notes) = self.judge(seen, workspace, fixture_notes, jury).await;
-        Marked { notes, ..self.gather(seen, findings, marks) }
+        let why = Why::NotJudged("extracting sections is not supported".to_owned());
+        Marked { notes, ..self.gather(seen, findings, marks, &why) }
+    }
+
+    /// Marks with code alone; what only a judge can say stays open for this reason.
+    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: Why) -> Marked {
+        let none = Marks { marks: Vec::new(), usage: Usage::default() };
+        self.gather(seen, self.decide(seen, workspace), none, &why)
     }
 
     /// What code alone can say; `None` for what only a judge can.
@@ -106,8 +113,8 @@ impl Sheet<'_> {
         }
     }
 
-    /// Puts together what code and judge found.
-    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, marks: Marks) -> Marked {
+    /// Puts together what code and judge found. What neither answers stays open for the given reason.
+    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, marks: Marks, why: &Why) -> Marked {
         let mut marks: BTreeMap<String, (Finding, Vec<String>)> =
             marks.marks.into_iter().map(|mark| (mark.id, (mark.finding, mark.flags))).collect();
         let checks: Vec<CheckResult> = self
@@ -118,10 +125,7 @@ impl Sheet<'_> {
                 let (finding, flags) = match (finding, marks.remove(&check.id)) {
                     (Some(finding), _) => (finding, Vec::new()),
                     (None, Some(judged)) => judged,
-                    (None, None) => {
-                        let why = Why::NotJudged("extracting sections is not supported".to_owned());
-                        (Finding::not_scored(why), Vec::new())
-                    }
+                    (None, None) => (Finding::not_scored(why.clone()), Vec::new()),
                 };
                 result(check, finding, flags)
             })

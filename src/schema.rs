@@ -13,7 +13,7 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::model::Summary;
-use crate::report::{Checked, Listed};
+use crate::report::{Checked, Graded, Listed};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks, TrialFacts};
 
@@ -44,6 +44,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("grade", written::<Graded>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -29,6 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("judge", &["model", "llm"]),
     ("aggregate", &["model"]),
     ("marking", &["model", "gateway", "judge", "score"]),
+    ("captured", &["model", "aggregate", "gateway", "marking", "pipeline", "plan", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event"]),

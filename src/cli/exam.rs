@@ -95,7 +95,7 @@ pub struct Errand {
     pub resumed: Option<RunDir>,
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 

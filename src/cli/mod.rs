@@ -13,6 +13,7 @@ mod exam;
 mod formats;
 mod gates;
 mod gateway;
+mod grade;
 mod init;
 mod lint;
 mod list;
@@ -49,6 +50,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
+    Grade(Box<grade::Args>),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -94,6 +97,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Grade(args) => grade::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),

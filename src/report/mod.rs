@@ -4,16 +4,23 @@
 
 mod diagnostics;
 mod documents;
+mod gates;
+mod graded;
 mod json;
 mod progress;
 mod safe;
+mod styles;
 mod text;
 
 use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
+pub use documents::{
+    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedSuite,
+    ListedTrials, Problem,
+};
+pub use graded::render as render_graded;
 pub use progress::Progress;
 pub use safe::safe;
 

@@ -1,17 +1,12 @@
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
-
+use super::gates::measured;
+use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Report, Results, safe};
 use crate::model::{CaseSummary, Summary, TrialRecord, Verdict};
 
 /// The closing summary for a terminal: the verdict first.
 pub struct Text;
-
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
-const FAINT: Style = Style::new().dimmed();
 
 impl Report for Text {
     fn name(&self) -> &'static str {
@@ -35,23 +30,7 @@ impl Report for Text {
         }
         writeln!(out)?;
         for gate in &summary.gates {
-            let (style, word) = match (gate.ok, gate.value) {
-                (true, _) => (GOOD, "holds"),
-                (false, Some(_)) => (BAD, "fails"),
-                (false, None) => (UNSURE, "not measured"),
-            };
-            let value = gate.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-            let interval = match (gate.low, gate.high) {
-                (Some(low), Some(high)) => format!(" [{low:.2}, {high:.2}]"),
-                (_, None) | (None, _) => String::new(),
-            };
-            writeln!(
-                out,
-                "  gate {} of {}: {value}{interval} (needs {:.2}) {style}{word}{style:#}",
-                gate.name.name(),
-                safe(&gate.suite),
-                gate.threshold
-            )?;
+            writeln!(out, "  gate {} of {}: {}", gate.name.name(), safe(&gate.suite), measured(gate))?;
         }
         let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
         let tokens = summary.tokens.input + summary.tokens.output;

@@ -93,6 +93,11 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)
 }
 
+/// Whether a rule reads a text and nothing else of a run.
+pub fn reads_text(rule: &dyn Rule) -> bool {
+    rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != LooksAt::WholeRun)
+}
+
 /// Marks the exact checks among `checks`, those that run code only if it is trusted; the others are `None`, in the same order.
 pub fn mark(
     checks: &[&Check],
