@@ -22,6 +22,7 @@ pub mod observe;
 pub mod pipeline;
 pub mod plan;
 pub mod quality;
+pub mod recall;
 pub mod report;
 pub mod run;
 pub mod sandbox;

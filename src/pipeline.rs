@@ -3,6 +3,7 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod again;
 mod reuse;
 mod room;
 
@@ -14,6 +15,7 @@ use std::time::Instant;
 
 use tokio::task::JoinSet;
 
+pub use again::{Again, mark_again};
 pub use reuse::{Known, Prior};
 
 use crate::agents::Agent;
@@ -246,7 +248,7 @@ fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord,
         Known::Reused { record, folder } => {
             let trial = exam.plan.trials[index].id.clone();
             let record = TrialRecord { trial, ..(**record).clone() };
-            Some(reuse::take_over(&record, folder, &exam.run_dir).map(|record| (record, true)))
+            Some(reuse::reuse(&record, folder, &exam.run_dir).map(|record| (record, true)))
         }
     }
 }

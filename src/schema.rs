@@ -13,7 +13,7 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::model::Summary;
-use crate::report::{Checked, Graded, Listed};
+use crate::report::{Checked, Graded, Listed, Regraded};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks, TrialFacts};
 
@@ -45,6 +45,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
         ("grade", written::<Graded>()),
+        ("regrade", written::<Regraded>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -294,7 +294,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -327,6 +327,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        graded_from: None,
         replayed: false,
     }
 }
@@ -347,7 +348,7 @@ fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
+pub async fn heed_interrupts(stop: Stop) {
     if tokio::signal::ctrl_c().await.is_ok() {
         eprintln!("stopping after what runs now; once more to stop at once");
         stop.after_running();
@@ -358,7 +359,7 @@ async fn heed_interrupts(stop: Stop) {
 }
 
 /// A reader who went away has seen enough; that is no failure of the run.
-fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
+pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
     let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();

@@ -18,6 +18,7 @@ mod suite;
 mod summary;
 mod trial;
 mod verdict;
+mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
@@ -40,3 +41,4 @@ pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Sui
 pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};
+pub use verdict_change::{VerdictChange, changed_verdicts};

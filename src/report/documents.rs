@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{GateName, GateResult, Severity, Verdict};
+use crate::model::{GateName, GateResult, Severity, Summary, Verdict, VerdictChange};
 
 /// What was found in eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -105,6 +105,21 @@ impl From<GateResult> for GradedGate {
         let GateResult { name, suite: _, value, low, high, threshold, ok } = gate;
         Self { name, value, low, high, threshold, ok }
     }
+}
+
+/// A run that was marked again: `grade RUN --json`, and `changes.json` in the new run's folder.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "A run that was marked again (grade RUN --json, changes.json)")]
+pub struct Regraded {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The new run's id.
+    pub run: String,
+    /// The run that was marked again, and is as it was.
+    pub graded_from: String,
+    /// The verdicts that are others now.
+    pub changes: Vec<VerdictChange>,
+    pub summary: Summary,
 }
 
 /// What would run: `list --json`.

@@ -2,6 +2,7 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+mod changes;
 mod diagnostics;
 mod documents;
 mod gates;
@@ -15,10 +16,11 @@ mod text;
 use std::io::Write;
 use std::path::Path;
 
+pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
     Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedSuite,
-    ListedTrials, Problem,
+    ListedTrials, Problem, Regraded,
 };
 pub use graded::render as render_graded;
 pub use progress::Progress;

@@ -9,6 +9,6 @@ mod script;
 mod tree;
 
 pub use conversation::{Conversation, converse};
-pub use process::{Cancel, Output, Supervised, supervise};
+pub use process::{Cancel, Output, Supervised, decode_kept, may_be_cut, supervise};
 pub use script::{ScriptEnd, ScriptScene, run_script};
 pub use tree::{MARKER, adopt_orphans, sweep, sweep_run};

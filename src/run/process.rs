@@ -196,6 +196,21 @@ async fn listen(
     }
 }
 
+/// Reads a stream that was kept as it was read when it came.
+pub fn decode_kept(bytes: &[u8], decoder: &mut dyn Decoder) {
+    if decoder.takes_bytes() {
+        return decoder.bytes(bytes);
+    }
+    let mut lines = Lines::default();
+    lines.push(bytes, |line| decoder.line(line));
+    lines.finish(|line| decoder.line(line));
+}
+
+/// Whether a stream of this length may have gone on after what was kept of it.
+pub fn may_be_cut(kept: usize) -> bool {
+    kept as u64 >= MOST_KEPT
+}
+
 /// Cuts a stream of bytes into lines, whatever the chunks.
 #[derive(Default)]
 struct Lines {

@@ -20,7 +20,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self { path, error }
     }
@@ -51,8 +51,11 @@ impl RunDir {
         Ok(Self { path, id })
     }
 
-    /// A run that is there: by its id, a part of it that only it has, or `latest`.
+    /// A run that is there: by its id, a part of it that only it has, its path, or `latest`.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
+        if let Some(run) = Self::at_path(Path::new(wanted)) {
+            return Ok(run);
+        }
         let runs = Self::all(project);
         if wanted == "latest" {
             return runs.into_iter().next_back().ok_or_else(|| "there are no runs yet".to_owned());
@@ -66,6 +69,11 @@ impl RunDir {
             1 => Ok(fitting.swap_remove(0)),
             several => Err(format!("{several} runs fit {wanted}; say more of its id")),
         }
+    }
+
+    fn at_path(path: &Path) -> Option<Self> {
+        let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
+        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
 
     /// All runs of a project, the oldest first.
@@ -98,6 +106,11 @@ impl RunDir {
         &self.path
     }
 
+    /// The folder of one of its trials.
+    pub fn trial(&self, trial: &TrialId) -> PathBuf {
+        self.path.join("trials").join(trial.as_str())
+    }
+
     pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
         EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
@@ -113,7 +126,7 @@ impl RunDir {
 
     /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
     pub fn open_trial(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
-        let path = self.path.join("trials").join(trial.as_str());
+        let path = self.trial(trial);
         match std::fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -141,13 +154,30 @@ impl RunDir {
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).unwrap_or_default();
         std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
-        let path = folder.join("checks.json");
-        let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
+        self.write_checks(folder, record, scrubber)?;
         scrubber.folder(folder).map_err(StoreError::at(folder))
     }
 
-    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+    /// Writes what was found in a trial. What stands there may be another run's, so it is replaced and
+    /// not written into.
+    pub fn write_checks(
+        &self,
+        folder: &Path,
+        record: &TrialRecord,
+        scrubber: &Scrubber,
+    ) -> Result<(), StoreError> {
+        let path = folder.join("checks.json");
+        let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(StoreError::at(&path)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        std::fs::write(&path, scrubber.bytes(&bytes).unwrap_or(bytes)).map_err(StoreError::at(&path))
+    }
+
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
         let bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::at(&path)(error.into()))?;
         // Written aside and moved, so that a reader never sees half of it.

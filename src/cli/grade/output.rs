@@ -19,16 +19,16 @@ use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_
 use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
 
-pub fn grade(args: &Args) -> anyhow::Result<u8> {
+pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
     let dialect = args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name());
-    let ask = Ask { paths: vec![args.spec.clone()], dialect, script: args.script.clone(), ..Ask::default() };
+    let ask = Ask { paths: vec![spec.to_owned()], dialect, script: args.script.clone(), ..Ask::default() };
     let reading = intake::read(&ask, &environment)?;
     if reading.has_errors() {
         show_errors(&reading);
         bail!("the eval file cannot be understood; nothing was marked");
     }
-    let project = project_root(&std::path::absolute(&args.spec)?);
+    let project = project_root(&std::path::absolute(spec)?);
     let flags: BTreeMap<&'static str, String> = args.judging.flags().collect();
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let mut suites = intake::outline(reading, &layers)?;
@@ -39,7 +39,7 @@ pub fn grade(args: &Args) -> anyhow::Result<u8> {
     args.gates.apply(&mut suites);
     warn_about_inputs(&suites);
 
-    let text = read_text(&args.output).with_context(|| format!("cannot read {}", args.output.display()))?;
+    let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
     let marked = runtime.block_on(async {
@@ -57,7 +57,7 @@ pub fn grade(args: &Args) -> anyhow::Result<u8> {
         Ok::<_, IntakeError>(captured.mark().await)
     })?;
     let Some(marked) = marked else {
-        bail!("{} has no case that this text could answer; nothing was marked", args.spec.display());
+        bail!("{} has no case that this text could answer; nothing was marked", spec.display());
     };
     let several = marked.cases.len() > 1;
     let named = |case: &str, result: &CheckResult| match several {
@@ -131,7 +131,8 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-fn shared(environment: &BTreeMap<String, String>) -> Shared {
+/// A judge alone has no budget.
+pub fn shared(environment: &BTreeMap<String, String>) -> Shared {
     let scrubber = Scrubber::new(environment);
     Shared {
         ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())),
