@@ -58,6 +58,13 @@ pub fn keep_answerable_gates(suites: &mut [Planned], judged: bool) {
     }
 }
 
+/// The checks of a case that a text can answer. The text is what they were to read, wherever a run
+/// would have left it.
+pub fn text_checks(case: &Case) -> Vec<Check> {
+    let asked = case.checks.iter().filter(|check| needs_only_text(check));
+    asked.map(|check| Check { looks_at: LooksAt::Output, ..check.clone() }).collect()
+}
+
 fn needs_only_text(check: &Check) -> bool {
     match &check.kind {
         CheckKind::Exact(rule) => reads_text(rule.as_ref()),
@@ -144,13 +151,7 @@ async fn mark_case(
     means: Option<&SuiteMeans>,
     seen: &Observation,
 ) -> Vec<CheckResult> {
-    // The captured text is what the checks were to read, wherever a run would have left it.
-    let asked: Vec<Check> = case
-        .checks
-        .iter()
-        .filter(|check| needs_only_text(check))
-        .map(|check| Check { looks_at: LooksAt::Output, ..check.clone() })
-        .collect();
+    let asked = text_checks(case);
     let sheet = Sheet {
         suite,
         case,

@@ -28,6 +28,7 @@ pub mod run;
 pub mod sandbox;
 pub mod schema;
 pub mod score;
+pub mod self_test;
 pub mod settings;
 pub mod skill;
 pub mod stage;

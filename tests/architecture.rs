@@ -30,6 +30,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("aggregate", &["model"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
     ("marking", &["model", "gateway", "judge", "score"]),
+    ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "marking", "pipeline", "plan", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
