@@ -89,11 +89,12 @@ impl Again {
             let reused_from = Some(self.from.id().to_owned());
             TrialRecord { key: None, expect: expectation(case), reused_from, ..old.clone() }
         };
-        let folder = self.run_dir.open_trial(&trial.id)?;
-        if from.is_dir() {
+        // A trial that was skipped or broke off has no folder of its own, only a record.
+        if from.join("checks.json").exists() {
+            let folder = self.run_dir.open_trial(&trial.id)?;
             take_over(&from, &folder).map_err(StoreError::at(&folder))?;
+            self.run_dir.write_checks(&folder, &record, &self.scrubber)?;
         }
-        self.run_dir.write_checks(&folder, &record, &self.scrubber)?;
         Ok(record)
     }
 
