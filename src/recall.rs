@@ -5,12 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use crate::agents::{Transcript, decoder};
+use crate::agents::decoder;
 use crate::model::{Change, Observation, RelPath, WorkspaceView};
 use crate::observe::{ProcessEnd, RawRun, RawTurn, observe};
-use crate::run::{decode_kept, may_be_cut};
+use crate::run::decode;
 use crate::stage::FolderView;
 use crate::store::{Left, TrialFacts};
 
@@ -46,31 +46,22 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
     })
 }
 
-fn decoded(facts: &TrialFacts, path: &PathBuf) -> Result<Vec<RawTurn>, String> {
+fn decoded(facts: &TrialFacts, path: &Path) -> Result<Vec<RawTurn>, String> {
     let kind = decoder(&facts.stream)
         .ok_or_else(|| format!("nothing here reads the stream {} of its transcript", facts.stream))?;
-    let bytes = match std::fs::read(path) {
-        // An agent that said nothing left none.
-        Err(error)
-            if error.kind() == io::ErrorKind::NotFound && facts.turns.iter().all(|turn| turn.bytes == 0) =>
-        {
-            Vec::new()
-        }
-        read => read.map_err(|error| format!("its transcript cannot be read: {error}"))?,
-    };
-    let mut rest = bytes.as_slice();
+    let silent = facts.turns.iter().all(|turn| turn.bytes == 0);
+    // An agent that said nothing left no transcript.
+    if !silent {
+        std::fs::File::open(path).map_err(|error| format!("its transcript cannot be read: {error}"))?;
+    }
+    let mut from = 0;
     let mut turns = Vec::new();
-    for (index, turn) in facts.turns.iter().enumerate() {
-        let is_last = index + 1 == facts.turns.len();
-        let length = usize::try_from(turn.bytes).unwrap_or(usize::MAX).min(rest.len());
-        let (part, after) = if is_last { (rest, &[][..]) } else { rest.split_at(length) };
-        rest = after;
-        if may_be_cut(part.len()) {
-            return Err("its transcript was too long to be kept whole".to_owned());
-        }
-        let mut decoder = (kind.start)();
-        decode_kept(part, decoder.as_mut());
-        let transcript: Transcript = decoder.finish();
+    for turn in &facts.turns {
+        // The last is as long as what is left: only where several turns meet, the place counts.
+        let is_last = turns.len() + 1 == facts.turns.len();
+        let until = if is_last { u64::MAX } else { from + turn.bytes };
+        let transcript = decode(path, from..until, kind);
+        from = until;
         let (prompt, bytes) = (turn.prompt.clone(), turn.bytes);
         turns.push(RawTurn { prompt, transcript, bytes, process: ProcessEnd::Exited(0) });
     }

@@ -16,10 +16,11 @@ use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, IntakeError, Shared};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
-use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
+use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{Progress, Results, report, safe};
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
+use crate::run::Memory;
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
 
@@ -50,6 +51,12 @@ pub struct Carrying {
     /// Stop when the run has used this many tokens, those from a cache included
     #[arg(long, value_name = "N")]
     max_tokens: Option<String>,
+    /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
+    #[arg(long, value_name = "N")]
+    retries: Option<String>,
+    /// How long to wait before that; twice as long before each further try [default: 20s]
+    #[arg(long, value_name = "TIME")]
+    retry_wait: Option<String>,
     /// Prices of models, before those that are known (TOML)
     #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
     prices: Option<PathBuf>,
@@ -118,6 +125,8 @@ impl Carrying {
             (SANDBOX.name, self.sandbox.clone()),
             (MAX_COST.name, self.max_cost.clone()),
             (MAX_TOKENS.name, self.max_tokens.clone()),
+            (RETRIES.name, self.retries.clone()),
+            (RETRY_WAIT.name, self.retry_wait.clone()),
         ];
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
@@ -138,6 +147,10 @@ impl Carrying {
         }
         let trusted = trust(&plan, self.trust)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        let retry = Retry {
+            times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
+            wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
+        };
         let id = resumed
             .as_ref()
             .map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
@@ -195,6 +208,7 @@ impl Carrying {
                 keep_workspaces: self.keep_workspaces,
                 trusted,
                 jobs,
+                memory: Memory::default(),
                 run_dir: run_dir.clone(),
                 scrubber,
                 ledger,
@@ -202,6 +216,7 @@ impl Carrying {
                 prior,
                 pass_env: self.env.clone(),
                 fail_fast: self.fail_fast,
+                retry,
                 allow_unscored: self.allow_unscored,
             };
             Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
@@ -362,7 +377,7 @@ pub async fn heed_interrupts(stop: Stop) {
 pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
+    let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match report.write(results, &mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),

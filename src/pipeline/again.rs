@@ -93,7 +93,7 @@ impl Again {
         if from.join("checks.json").exists() {
             let folder = self.run_dir.open_trial(&trial.id)?;
             take_over(&from, &folder).map_err(StoreError::at(&folder))?;
-            self.run_dir.write_checks(&folder, &record, &self.scrubber)?;
+            self.run_dir.write_record(&record, &self.scrubber)?;
         }
         Ok(record)
     }

@@ -9,9 +9,8 @@ use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::marking::{Jury, Marked, Sheet};
 use crate::model::{Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
-use crate::observe::RawRun;
 use crate::plan::{Planned, applicable};
-use crate::run::{Conversation, ScriptEnd, ScriptScene, converse, run_script};
+use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
 use crate::stage::{self, Order, Workspace, captured};
 use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
@@ -103,7 +102,7 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
 }
 
 impl Prepared<'_> {
-    pub async fn converse(&self, exam: &Exam) -> (RawRun, Vec<String>) {
+    pub async fn converse(&self, exam: &Exam) -> Conversed {
         let mut turns = self.turns();
         // An agent that takes no system prompt is told before the user's first words.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
@@ -129,12 +128,13 @@ impl Prepared<'_> {
             limit: self.limit(),
             marker: &self.marker,
             record: &self.folder,
+            memory: &exam.memory,
         };
-        let (raw, mut notes) = converse(&talk, &self.workspace, &exam.stop.now).await;
+        let mut conversed = converse(&talk, &self.workspace, &exam.stop.now).await;
         if let Some(scope) = &self.scope {
-            notes.extend(self.told_by(scope));
+            conversed.notes.extend(self.told_by(scope));
         }
-        (raw, notes)
+        conversed
     }
 
     fn told_by(&self, scope: &Scope) -> Vec<String> {

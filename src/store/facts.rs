@@ -100,11 +100,10 @@ impl TrialFacts {
         if self.turns.len() < 2 {
             return Ok(self);
         }
-        let bytes = match std::fs::read(transcript) {
-            // An agent that said nothing left none.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
-            read => read?,
-        };
+        if !scrubber.is_in_file(transcript)? {
+            return Ok(self);
+        }
+        let bytes = std::fs::read(transcript)?;
         let mut rest = bytes.as_slice();
         for turn in &mut self.turns {
             let length = usize::try_from(turn.bytes).unwrap_or(usize::MAX).min(rest.len());

@@ -138,6 +138,15 @@ impl RunDir {
         Ok(path)
     }
 
+    /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
+    pub fn set_aside(&self, trial: &TrialId) -> std::io::Result<()> {
+        let earlier = self.path.join("earlier");
+        std::fs::create_dir_all(&earlier)?;
+        let from = self.trial(trial);
+        let free = (1..).map(|n| earlier.join(format!("{}.{n}", trial.as_str()))).find(|path| !path.exists());
+        free.map_or(Ok(()), |to| std::fs::rename(from, to))
+    }
+
     /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
     pub fn close_trial(
         &self,
@@ -154,27 +163,16 @@ impl RunDir {
         let path = folder.join("facts.json");
         let bytes = serde_json::to_vec(&facts).unwrap_or_default();
         std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
-        self.write_checks(folder, record, scrubber)?;
+        write_checks(folder, record)?;
         scrubber.folder(folder).map_err(StoreError::at(folder))
     }
 
-    /// Writes what was found in a trial. What stands there may be another run's, so it is replaced and
-    /// not written into.
-    pub fn write_checks(
-        &self,
-        folder: &Path,
-        record: &TrialRecord,
-        scrubber: &Scrubber,
-    ) -> Result<(), StoreError> {
+    /// Writes a trial's record again.
+    pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
+        let folder = self.trial(&record.trial);
+        write_checks(&folder, record)?;
         let path = folder.join("checks.json");
-        let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::at(&path)(error));
-            }
-            Ok(()) | Err(_) => {}
-        }
-        std::fs::write(&path, scrubber.bytes(&bytes).unwrap_or(bytes)).map_err(StoreError::at(&path))
+        scrubber.file(&path).map_err(StoreError::at(&path))
     }
 
     pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
@@ -185,4 +183,12 @@ impl RunDir {
         std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
     }
+}
+
+/// What stands there may be linked to another run's, so it is replaced and not written into.
+fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
+    let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
+    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+    std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
+    std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
 }
