@@ -116,7 +116,11 @@ fn a_judge_is_asked_only_when_wanted() {
     // A gate that was asked for by name is not passed over.
     project.run(&[&usual[..], &["--gate", "mean_score=0.5"]].concat()).exits(3);
 
-    let judged = [&usual[..], &["--judge", "--script", "judge.yaml"]].concat();
+    let judged = [
+        &usual[..],
+        &["--judge", "--script", "judge.yaml", "--judge-model", "my-llm", "--grading-provider", "openai"],
+    ]
+    .concat();
     let document = project.run(&judged).exits(0).json();
     assert_eq!(document["results"][1]["score"], 0.9);
     assert_eq!(document["results"][1]["evidence"], json!(["- one"]));
@@ -183,6 +187,9 @@ fn every_format_can_mark_a_text() {
         let ran = project.run(&["grade", "--output", "good.md", "--spec", name, "--json"]).exits(code);
         assert_eq!(ran.stdout.is_empty(), code == 2, "{name}: {}", ran.stdout);
     }
+    let project = Project::new(&[("b.json", cases[2].1), ("good.md", GOOD)]);
+    let forced = ["grade", "--output", "good.md", "--spec", "b.json", "--dialect", "clauditor"];
+    assert!(project.run(&forced).exits(2).stderr.contains("nothing was marked"));
 }
 
 #[test]
