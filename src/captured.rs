@@ -32,7 +32,7 @@ pub struct Captured<'c> {
 
 /// What was found.
 pub struct Marked {
-    /// For each case its id and what its checks found, in their order.
+    /// For each case its id and what its checks found; last, those that only a run can answer.
     pub cases: Vec<(String, Vec<CheckResult>)>,
     pub gates: Vec<GateResult>,
     pub exit: u8,
@@ -114,12 +114,10 @@ impl Captured<'_> {
     /// The verdict over what was asked: without a judge over what code decides, and without the few
     /// that may stay open.
     fn verdict(&self, case: &Case, checks: &[CheckResult], seen: &Observation) -> Verdict {
-        let by_judge = |check: &CheckResult| {
-            let own = case.checks.iter().find(|own| own.id == check.check);
-            own.is_some_and(|own| matches!(own.kind, CheckKind::Judged(_) | CheckKind::Sections(_)))
+        let unasked = |check: &CheckResult| {
+            self.means.is_none() && matches!(check.verdict, Verdict::NotScored(Why::NotJudged(_)))
         };
-        let asked: Vec<&CheckResult> =
-            checks.iter().filter(|check| self.means.is_some() || !by_judge(check)).collect();
+        let asked: Vec<&CheckResult> = checks.iter().filter(|check| !unasked(check)).collect();
         let is_open = |check: &CheckResult| matches!(check.verdict, Verdict::NotScored(_));
         let required = asked.iter().filter(|check| check.required).count() as f64;
         let open = asked.iter().filter(|check| check.required && is_open(check)).count() as f64;
@@ -170,13 +168,10 @@ async fn mark_case(
         }
         None => sheet.mark_unjudged(seen, &NoWorkspace, Why::NotJudged("--judge was not given".to_owned())),
     };
-    let mut found: BTreeMap<String, CheckResult> =
-        marked.checks.into_iter().map(|result| (result.check.clone(), result)).collect();
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());
-    let of = |check: &Check| {
-        found.remove(&check.id).unwrap_or_else(|| result(check, Finding::not_scored(unseen()), Vec::new()))
-    };
-    case.checks.iter().map(of).collect()
+    let others = case.checks.iter().filter(|check| !needs_only_text(check));
+    let others = others.map(|check| result(check, Finding::not_scored(unseen()), Vec::new()));
+    marked.checks.into_iter().chain(others).collect()
 }
 
 fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>) -> TrialRecord {

@@ -67,8 +67,9 @@ fn idle(suite: &Suite, case: &Case, project: &Path) -> Answer {
 }
 
 fn answer_of(case: &Case, found: &[CheckResult], words: &'static str) -> Answer {
-    let decided =
-        || case.checks.iter().zip(found).filter(|(check, _)| check.need == Need::Required && is_exact(check));
+    let found = |check: &Check| found.iter().find(|result| result.check == check.id);
+    let required = || case.checks.iter().filter(|check| check.need == Need::Required && is_exact(check));
+    let decided = || required().filter_map(|check| Some((check, found(check)?)));
     if decided().any(|(_, result)| result.verdict == Verdict::Fail) {
         return Answer::Fails;
     }
