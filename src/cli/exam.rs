@@ -11,14 +11,14 @@ use super::gates::Gates;
 use super::{runtime, sweep_up};
 use crate::agents::Agent;
 use crate::dialects;
-use crate::event::Sinks;
+use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, IntakeError, Shared};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
-use crate::report::{Progress, Results, report, safe};
+use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
@@ -83,6 +83,9 @@ pub struct Carrying {
     /// Leave the agents' workspaces where they are
     #[arg(long)]
     keep_workspaces: bool,
+    /// Show no plan and no progress, only the results
+    #[arg(short, long)]
+    quiet: bool,
     /// Print the summary document, and nothing else, on standard output
     #[arg(long)]
     pub json: bool,
@@ -141,7 +144,9 @@ impl Carrying {
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
-        show_plan(&plan, prior.count());
+        if !self.quiet || self.dry_run {
+            show_plan(&plan, prior.count());
+        }
         if self.dry_run {
             return Ok(0);
         }
@@ -178,8 +183,8 @@ impl Carrying {
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let scrubber = Scrubber::new(&environment);
-        let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
-        sinks.push(Box::new(Progress::new(std::io::stderr())));
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
             let shared =
@@ -234,6 +239,18 @@ impl Carrying {
         };
         show_results(&results, self.json)?;
         Ok(examined.summary.exit)
+    }
+}
+
+/// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
+fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+    let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
+    match (quiet, looks) {
+        (true, _) => None,
+        (false, true) => Some(Box::new(LiveView::begin())),
+        (false, false) => Some(Box::new(Progress::new(std::io::stderr()))),
     }
 }
 

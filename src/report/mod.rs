@@ -8,6 +8,7 @@ mod documents;
 mod gates;
 mod graded;
 mod json;
+mod live;
 mod progress;
 mod safe;
 mod styles;
@@ -23,6 +24,7 @@ pub use documents::{
     ListedTrials, Problem, Regraded,
 };
 pub use graded::render as render_graded;
+pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
 
