@@ -11,8 +11,8 @@ use crate::gateway::ScopeKind;
 use crate::marking::{Jury, Sheet, result};
 use crate::model::{
     Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Finding, Gate, GateName, GateResult, LooksAt,
-    Mode, Observation, PassRule, Ratio, RelPath, Step, Stimulus, Suite, TrialId, TrialRecord, Usage, Verdict,
-    Why, WorkspaceView,
+    Mode, Observation, PassRule, Ratio, RelPath, SkillUse, Step, Stimulus, Suite, TrialId, TrialRecord,
+    Usage, Verdict, Why, WorkspaceView,
 };
 use crate::pipeline::SuiteMeans;
 use crate::plan::{CaseGlob, Planned};
@@ -191,6 +191,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         checks,
         expect: None,
         fired: None,
+        skills: SkillUse::default(),
         usage: Usage::default(),
         cost_usd: None,
         model: None,

@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 use crate::gateway::Scope;
 use crate::judge::{self, Exhibit, Judge, Marks, statements};
 use crate::model::{
-    Arm, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation, Stimulus, Suite,
-    TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation,
+    SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 
@@ -45,6 +45,8 @@ pub struct Marked {
     pub verdict: Verdict,
     /// Whether the skill that the case is about fired; `None` where nobody can say.
     pub fired: Option<bool>,
+    /// Which skills the run was about, and which it took up.
+    pub skills: SkillUse,
     /// What the gateway has to tell of the judge's requests.
     pub notes: Vec<String>,
 }
@@ -141,7 +143,32 @@ impl Sheet<'_> {
                 result(check, finding, flags)
             })
             .collect();
-        Marked { verdict: self.verdict(seen, &checks), fired: self.fired(seen), checks, notes: Vec::new() }
+        Marked {
+            verdict: self.verdict(seen, &checks),
+            fired: self.fired(seen),
+            skills: self.skill_use(seen),
+            checks,
+            notes: Vec::new(),
+        }
+    }
+
+    fn skill_use(&self, seen: &Observation) -> SkillUse {
+        let about = match observed_activation(self.case) {
+            Some(activation) => activation.skills.clone(),
+            None => Vec::new(),
+        };
+        let names = self.names();
+        let mut activated: Vec<String> =
+            seen.activated.iter().map(|activated| names.own(&activated.skill).to_owned()).collect();
+        activated.sort_unstable();
+        activated.dedup();
+        let invoked = match &self.case.stimulus {
+            Stimulus::SkillCommand { .. } => true,
+            Stimulus::Turns(turns) => {
+                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| names.has(name))
+            }
+        };
+        SkillUse { about, activated, invoked }
     }
 
     fn names(&self) -> Names {
@@ -177,6 +204,13 @@ impl Sheet<'_> {
     }
 }
 
+/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
+fn commanded(prompt: &str) -> Option<&str> {
+    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
+    let word = rest.split(|c: char| c.is_whitespace()).next()?;
+    word.rsplit(':').next().filter(|name| !name.is_empty())
+}
+
 /// A finding tied to its check.
 pub fn result(check: &Check, finding: Finding, flags: Vec<String>) -> CheckResult {
     CheckResult {
@@ -194,10 +228,34 @@ pub fn result(check: &Check, finding: Finding, flags: Vec<String>) -> CheckResul
     }
 }
 
-/// What a case wants of the skill's activation, if it wants anything.
+/// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is
+/// never counted with what was seen.
 pub fn expectation(case: &Case) -> Option<Expect> {
+    observed_activation(case).map(|activation| activation.expect)
+}
+
+fn observed_activation(case: &Case) -> Option<&Activation> {
     case.checks.iter().find_map(|check| match &check.kind {
-        CheckKind::Activation(activation) => Some(activation.expect),
+        CheckKind::Activation(activation) => Some(activation).filter(|asked| asked.by == By::Observed),
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_that_the_user_names_is_recognised() {
+        for (prompt, expected) in [
+            ("/greeter Alice", Some("greeter")),
+            ("  $greeter", Some("greeter")),
+            ("/harbour:greeter now", Some("greeter")),
+            ("Use /greeter", None),
+            ("/ nothing", None),
+            ("greeter", None),
+        ] {
+            assert_eq!(commanded(prompt), expected, "{prompt}");
+        }
+    }
 }

@@ -9,11 +9,12 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
-use crate::model::Summary;
-use crate::report::{Checked, Graded, Listed, Regraded};
+use crate::model::{Noise, Summary};
+use crate::report::{Checked, Graded, Listed, Needed, Regraded};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks, TrialFacts};
 
@@ -46,6 +47,9 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("list", written::<Listed>()),
         ("grade", written::<Graded>()),
         ("regrade", written::<Regraded>()),
+        ("power", written::<Needed>()),
+        ("compare", written::<Comparisons>()),
+        ("noise", written::<Noise>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

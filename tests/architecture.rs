@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("git_ref", &["skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
@@ -27,14 +28,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("sandbox", &["model", "agents"]),
     ("run", &["model", "stage", "agents", "observe", "sandbox"]),
     ("judge", &["model", "llm"]),
-    ("aggregate", &["model"]),
+    ("stats", &["model"]),
+    ("aggregate", &["model", "stats"]),
+    ("compare", &["model", "stats", "aggregate"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
     ("marking", &["model", "gateway", "judge", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "marking", "pipeline", "plan", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event"]),
+    ("report", &["model", "event", "stats", "compare"]),
     (
         "pipeline",
         &[
@@ -62,7 +65,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill", "store",
         ],
     ),
-    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
+    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -9,8 +9,10 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 9] =
-    ["summary", "run", "checks", "facts", "events", "check", "list", "grade", "regrade"];
+const OUTPUTS: [&str; 12] = [
+    "summary", "run", "checks", "facts", "events", "check", "list", "grade", "regrade", "power", "compare",
+    "noise",
+];
 
 #[test]
 fn every_schema_is_itself_valid() {
@@ -263,4 +265,14 @@ fn what_check_and_list_print_is_as_published() {
     validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
+
+#[test]
+fn what_power_prints_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[]);
+    for args in [&["--effect", "0.3"] as &[&str], &["--cases", "3", "--effect", "0.05", "--spread", "0.4"]] {
+        let ran = project.run(&[&["power", "--baseline", "0.5", "--json"], args].concat()).exits(0);
+        validators.holds("power", &ran.json());
+    }
 }

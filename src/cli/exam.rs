@@ -22,10 +22,10 @@ use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
+use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
 /// How trials are carried out, whichever they are.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Carrying {
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
@@ -36,6 +36,13 @@ pub struct Carrying {
     /// The share of trials that may stay unscored without the run counting as incomplete
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
     allow_unscored: Ratio,
+    /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
+    /// intervals are given)
+    #[arg(long)]
+    stop_early: bool,
+    /// Let a case that is known to be flaky fail a gate alone
+    #[arg(long)]
+    count_flaky: bool,
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
     script: Option<PathBuf>,
@@ -105,6 +112,14 @@ pub struct Errand {
     pub resumed: Option<RunDir>,
 }
 
+/// An exam that was held.
+pub struct Held {
+    pub examined: Examined,
+    pub run_dir: RunDir,
+    scripted: bool,
+    replayed: bool,
+}
+
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
@@ -134,7 +149,28 @@ impl Carrying {
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
+    /// The same with nothing taken over from earlier runs.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self { no_cache: true, ..self }
+    }
+
+    /// Carries it out and shows what came of it.
     pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
+        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let results = Results {
+            summary: &held.examined.summary,
+            troubles: &held.examined.troubles,
+            run_dir: held.run_dir.path(),
+            scripted: held.scripted,
+            replayed: held.replayed,
+        };
+        show_results(&results, self.json)?;
+        Ok(held.examined.summary.exit)
+    }
+
+    /// Carries it out. `None` if nothing was to be run.
+    pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
         let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
         self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
@@ -148,9 +184,13 @@ impl Carrying {
             show_plan(&plan, prior.count());
         }
         if self.dry_run {
-            return Ok(0);
+            return Ok(None);
         }
         let trusted = trust(&plan, self.trust)?;
+        let noise = match self.count_flaky {
+            true => None,
+            false => read_noise(&project).map_err(|why| anyhow!(why))?,
+        };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
@@ -223,6 +263,8 @@ impl Carrying {
                 fail_fast: self.fail_fast,
                 retry,
                 allow_unscored: self.allow_unscored,
+                noise,
+                stop_early: self.stop_early,
             };
             Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
         })?;
@@ -230,15 +272,7 @@ impl Carrying {
         if self.keep_workspaces {
             eprintln!("workspaces kept in {}", rooms.keep().display());
         }
-        let results = Results {
-            summary: &examined.summary,
-            troubles: &examined.troubles,
-            run_dir: run_dir.path(),
-            scripted,
-            replayed: ask.replay.is_some(),
-        };
-        show_results(&results, self.json)?;
-        Ok(examined.summary.exit)
+        Ok(Some(Held { examined, run_dir, scripted, replayed: ask.replay.is_some() }))
     }
 }
 

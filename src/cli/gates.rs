@@ -5,7 +5,7 @@ use crate::plan::{Planned, set_gates};
 use crate::tree::closest;
 
 /// What must be reached, whatever the files say.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Gates {
     /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
     #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP)]

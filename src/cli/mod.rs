@@ -5,6 +5,7 @@
 mod builtin_agent;
 mod check;
 mod clean;
+mod compare;
 mod confined;
 mod convert;
 mod doctor;
@@ -17,6 +18,8 @@ mod grade;
 mod init;
 mod lint;
 mod list;
+mod noise;
+mod power;
 mod run;
 mod runs;
 mod schema;
@@ -52,6 +55,12 @@ enum Command {
     Try(Box<try_prompt::Args>),
     /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
     Grade(Box<grade::Args>),
+    /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
+    Compare(Box<compare::Args>),
+    /// Measure how much the same thing differs from itself
+    Noise(Box<noise::Args>),
+    /// Ask how many runs a comparison needs, before paying for them
+    Power(power::Args),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -85,7 +94,7 @@ enum Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
-  1    a gate failed
+  1    a gate failed, or a comparison found a loss
   2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   4    the budget was used up; the results so far are kept
@@ -98,6 +107,9 @@ pub fn main() -> ExitCode {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
         Command::Grade(args) => grade::main(&args),
+        Command::Compare(args) => compare::main(*args),
+        Command::Noise(args) => noise::main(*args),
+        Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),

@@ -13,7 +13,7 @@ use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
 use crate::marking::{Jury, Marked, Sheet, expectation, result};
-use crate::model::{Finding, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::model::{Finding, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
@@ -31,6 +31,8 @@ pub struct Again {
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
     pub allow_unscored: Ratio,
+    /// What is known of how much cases differ from themselves.
+    pub noise: Option<Noise>,
     pub stop: Stop,
 }
 
@@ -67,6 +69,9 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
         records.push(record);
     }
     tally.allow_unscored(again.allow_unscored);
+    if let Some(noise) = &again.noise {
+        tally.know(noise);
+    }
     let outcome = if again.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
     let seconds = started.elapsed().as_secs_f64();
     let summary = tally.summary(again.run_dir.id(), &gates(&again.plan), seconds, outcome);

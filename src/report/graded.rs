@@ -1,6 +1,5 @@
-use super::gates::measured;
-use super::safe;
-use super::styles::{BAD, FAINT, GOOD, UNSURE};
+use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
+use super::{figures, safe};
 use crate::model::{CheckResult, GateResult, Verdict};
 
 /// What was found in a captured text, for a terminal: the verdict first.
@@ -37,7 +36,9 @@ pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult])
     }
     out.push('\n');
     for gate in gates {
-        out.push_str(&format!("  gate {}: {}\n", gate.name.name(), measured(gate)));
+        let (figures, word) = figures::gate(gate);
+        let style = styles::gate(gate);
+        out.push_str(&format!("  gate {}: {figures} {style}{word}{style:#}\n", gate.name.name()));
     }
     out
 }

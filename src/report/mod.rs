@@ -3,9 +3,10 @@
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
 mod changes;
+pub mod comparison;
 mod diagnostics;
 mod documents;
-mod gates;
+pub mod figures;
 mod graded;
 mod json;
 mod live;
@@ -21,7 +22,7 @@ pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
     Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedSuite,
-    ListedTrials, Problem, Regraded,
+    ListedTrials, Needed, Problem, Regraded,
 };
 pub use graded::render as render_graded;
 pub use live::LiveView;

@@ -17,7 +17,7 @@ use crate::plan::{Plan, Planned};
 use crate::report::{Progress, Regraded, Results, render_changes, safe};
 use crate::settings::{Layers, project_root};
 use crate::stage::Rooms;
-use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, records};
+use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
 /// otherwise.
@@ -81,6 +81,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         run_dir: run_dir.clone(),
         scrubber,
         allow_unscored: args.allow_unscored,
+        noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
     };
     let (examined, records) = runtime.block_on(async {
