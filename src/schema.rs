@@ -14,9 +14,9 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Listed, Needed};
+use crate::report::{Checked, Graded, Listed, Needed, Regraded};
 use crate::settings;
-use crate::store::{RunInfo, TrialChecks};
+use crate::store::{RunInfo, TrialChecks, TrialFacts};
 
 /// A schema under its name.
 pub struct Published {
@@ -41,9 +41,12 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("summary", written::<Summary>()),
         ("run", written::<RunInfo>()),
         ("checks", written::<TrialChecks<'static>>()),
+        ("facts", written::<TrialFacts>()),
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("grade", written::<Graded>()),
+        ("regrade", written::<Regraded>()),
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
         ("noise", written::<Noise>()),

@@ -260,6 +260,7 @@ fn seen(turns: Vec<(&str, ProcessEnd)>) -> Observation {
         prompt: String::new(),
         transcript: decoded(name),
         process,
+        bytes: 0,
     });
     observe(RawRun { turns: turns.collect(), seconds: 0.0 }, Vec::new(), true)
 }

@@ -7,20 +7,21 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::gates::Gates;
 use super::{runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::{self, Limits, Scrub};
+use crate::judge::Scrub;
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
@@ -73,6 +74,8 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
+    #[command(flatten)]
+    gates: Gates,
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
@@ -118,7 +121,7 @@ pub struct Held {
     replayed: bool,
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 
@@ -169,7 +172,8 @@ impl Carrying {
 
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
-        let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
@@ -189,7 +193,6 @@ impl Carrying {
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -230,11 +233,7 @@ impl Carrying {
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
             let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-            let kept = project.join(".practicum/cache/judge");
-            let bench = Bench {
-                limits: Limits::new(judge_jobs),
-                cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-            };
+            let bench = Bench::of(&project, &layers, &scrub, self.no_cache)?;
             let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
@@ -367,7 +366,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -400,6 +399,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        graded_from: None,
         replayed: false,
     }
 }
@@ -420,7 +420,7 @@ fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
+pub async fn heed_interrupts(stop: Stop) {
     if tokio::signal::ctrl_c().await.is_ok() {
         eprintln!("stopping after what runs now; once more to stop at once");
         stop.after_running();
@@ -431,7 +431,7 @@ async fn heed_interrupts(stop: Stop) {
 }
 
 /// A reader who went away has seen enough; that is no failure of the run.
-fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
+pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
     let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());

@@ -12,7 +12,9 @@ mod doctor;
 mod evals;
 mod exam;
 mod formats;
+mod gates;
 mod gateway;
+mod grade;
 mod init;
 mod lint;
 mod list;
@@ -51,6 +53,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
+    Grade(Box<grade::Args>),
     /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
     Compare(Box<compare::Args>),
     /// Measure how much the same thing differs from itself
@@ -102,6 +106,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),

@@ -5,6 +5,7 @@
 
 mod cache;
 mod documents;
+mod facts;
 mod live;
 mod log;
 mod noise;
@@ -14,6 +15,7 @@ mod secrets;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
+pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub use live::Live;
 pub use log::EventLog;
 pub use noise::{keep_noise, read_noise};
