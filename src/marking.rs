@@ -4,13 +4,11 @@
 //! `Marked`. The one path for trials that have just run and for those that are marked again.
 //! Never: runs an agent; finds anything in a run that did not come to its end.
 
-use std::collections::BTreeMap;
-
 use crate::gateway::Scope;
-use crate::judge::{self, Exhibit, Judge, Marks, statements};
+use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation,
-    SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Remarks, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 
@@ -31,8 +29,11 @@ pub struct Sheet<'s> {
 pub struct Jury<'j> {
     /// Why nobody does, if nobody does.
     pub judge: Result<&'j Judge, Why>,
+    pub sitting: Sitting<'j>,
     /// Gives an address of this trial's own, where a gateway stands between us and the judge's model.
     pub address: &'j (dyn Fn() -> Option<Scope> + Sync),
+    /// What that gateway is called where it has something to tell.
+    pub gateway: &'static str,
 }
 
 /// Text of fewer bytes is marked at once.
@@ -47,7 +48,9 @@ pub struct Marked {
     pub fired: Option<bool>,
     /// Which skills the run was about, and which it took up.
     pub skills: SkillUse,
-    /// What the gateway has to tell of the judge's requests.
+    /// What the judge noticed beside what it was asked.
+    pub remarks: Remarks,
+    /// What is worth telling of the judge, and changes no verdict.
     pub notes: Vec<String>,
 }
 
@@ -62,9 +65,8 @@ impl Sheet<'_> {
     ) -> Marked {
         let decide = || self.decide(seen, workspace);
         let findings = if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) };
-        let (marks, notes) = self.judge(seen, workspace, fixture_notes, jury).await;
-        let why = Why::NotJudged("extracting sections is not supported".to_owned());
-        Marked { notes, ..self.gather(seen, findings, marks, &why) }
+        let marks = self.judge(seen, workspace, fixture_notes, jury).await;
+        self.gather(seen, findings, marks)
     }
 
     /// Checks may run programs and read large files, which others need not wait for; short work is done
@@ -76,9 +78,9 @@ impl Sheet<'_> {
     }
 
     /// Marks with code alone; what only a judge can say stays open for this reason.
-    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: Why) -> Marked {
-        let none = Marks { marks: Vec::new(), usage: Usage::default() };
-        self.gather(seen, self.decide(seen, workspace), none, &why)
+    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: &Why) -> Marked {
+        let unanswered = Questions::of(self.checks.iter().copied()).unanswered(why);
+        self.gather(seen, self.decide(seen, workspace), unanswered)
     }
 
     /// What code alone can say; `None` for what only a judge can.
@@ -102,53 +104,43 @@ impl Sheet<'_> {
         workspace: &dyn WorkspaceView,
         fixture_notes: &[String],
         jury: &Jury<'_>,
-    ) -> (Marks, Vec<String>) {
-        let statements = statements(self.checks.iter().copied());
-        let unmarked = |why: &Why| (judge::none_marked(&statements, why), Vec::new());
-        if !seen.ended.can_be_marked() {
-            return unmarked(&Why::Ended(seen.ended));
+    ) -> Marks {
+        let questions = Questions::of(self.checks.iter().copied());
+        if questions.is_empty() || !seen.ended.can_be_marked() {
+            return questions.unanswered(&Why::Ended(seen.ended));
         }
         let judge = match &jury.judge {
-            Err(why) => return unmarked(why),
-            Ok(_) if statements.is_empty() => {
-                return unmarked(&Why::NotJudged("nothing is asked".to_owned()));
-            }
+            Err(why) => return questions.unanswered(why),
             Ok(judge) => judge,
         };
         let context = self.case.context.as_deref();
         let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
-        match (jury.address)() {
-            None => (judge.mark(&statements, &exhibit).await, Vec::new()),
-            Some(scope) => {
-                let marks = judge.at(|api| scope.base_url_for(api)).mark(&statements, &exhibit).await;
-                (marks, scope.finish())
-            }
-        }
+        let Some(scope) = (jury.address)() else {
+            return judge.mark(&questions, &exhibit, &jury.sitting).await;
+        };
+        let judge = judge.at(|api| scope.base_url_for(api));
+        let mut marks = judge.mark(&questions, &exhibit, &jury.sitting).await;
+        let told = scope.finish().into_iter().map(|note| format!("judge: {}: {note}", jury.gateway));
+        marks.notes.extend(told);
+        marks
     }
 
-    /// Puts together what code and judge found. What neither answers stays open for the given reason.
-    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, marks: Marks, why: &Why) -> Marked {
-        let mut marks: BTreeMap<String, (Finding, Vec<String>)> =
-            marks.marks.into_iter().map(|mark| (mark.id, (mark.finding, mark.flags))).collect();
-        let checks: Vec<CheckResult> = self
-            .checks
-            .iter()
-            .zip(findings)
-            .map(|(check, finding)| {
-                let (finding, flags) = match (finding, marks.remove(&check.id)) {
-                    (Some(finding), _) => (finding, Vec::new()),
-                    (None, Some(judged)) => judged,
-                    (None, None) => (Finding::not_scored(why.clone()), Vec::new()),
-                };
-                result(check, finding, flags)
-            })
-            .collect();
+    /// Puts together what code and judge found.
+    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, mut marks: Marks) -> Marked {
+        let mut checks = Vec::new();
+        for (check, finding) in self.checks.iter().zip(findings) {
+            match finding {
+                Some(finding) => checks.push(result(check, Mark::new(&check.id, &check.id, finding))),
+                None => checks.extend(marks.take(&check.id).into_iter().map(|mark| result(check, mark))),
+            }
+        }
         Marked {
             verdict: self.verdict(seen, &checks),
             fired: self.fired(seen),
             skills: self.skill_use(seen),
             checks,
-            notes: Vec::new(),
+            remarks: marks.remarks,
+            notes: marks.notes,
         }
     }
 
@@ -211,10 +203,16 @@ fn commanded(prompt: &str) -> Option<&str> {
     word.rsplit(':').next().filter(|name| !name.is_empty())
 }
 
-/// A finding tied to its check.
-pub fn result(check: &Check, finding: Finding, flags: Vec<String>) -> CheckResult {
+/// A check to which nobody can find an answer.
+pub fn unanswered(check: &Check, why: &Why) -> CheckResult {
+    result(check, Mark::new(&check.id, &check.id, Finding::not_scored(why.clone())))
+}
+
+/// What is recorded of one thing that a check found.
+fn result(check: &Check, mark: Mark) -> CheckResult {
+    let Mark { check: _, id, finding, weak, flags, votes } = mark;
     CheckResult {
-        check: check.id.clone(),
+        check: id,
         required: check.need == Need::Required,
         verdict: finding.verdict,
         score: finding.score,
@@ -224,7 +222,9 @@ pub fn result(check: &Check, finding: Finding, flags: Vec<String>) -> CheckResul
         },
         rationale: finding.rationale,
         evidence: finding.evidence,
+        weak,
         flags,
+        votes,
     }
 }
 

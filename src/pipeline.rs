@@ -30,8 +30,8 @@ use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Noise, Observation, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict,
-    Why,
+    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
+    Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -87,7 +87,7 @@ pub struct SuiteMeans {
 
 impl SuiteMeans {
     /// Who speaks where a gateway has something to tell.
-    fn stand_name(&self) -> &'static str {
+    pub fn stand_name(&self) -> &'static str {
         match self.gateway {
             Some((_, Stand::Script)) => "script",
             Some((_, Stand::Replay)) => "replay",
@@ -186,9 +186,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         while running.len() < exam.jobs && may_begin(&exam, failed) {
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
-            if exam.stop_early && is_decided(&exam, trial, &mut tally) {
-                continue;
-            }
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
@@ -196,6 +193,10 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
+                continue;
+            }
+            // What was already begun has cost something, which only its record can tell.
+            if exam.stop_early && !queue.was_tried(index) && is_decided(&exam, trial, &mut tally) {
                 continue;
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
@@ -346,6 +347,7 @@ fn recorded(
         checks: marked.checks,
         fired: marked.fired,
         skills: marked.skills,
+        remarks: marked.remarks,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -432,6 +434,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         model: None,
         seconds: 0.0,
         notes: Vec::new(),
+        remarks: Remarks::default(),
     }
 }
 

@@ -9,18 +9,19 @@ use anyhow::{Context, anyhow, bail};
 
 use super::gates::Gates;
 use super::{runtime, sweep_up};
-use crate::agents::Agent;
+use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
-use crate::intake::{self, Ask, IntakeError, Shared};
+use crate::intake::{self, Ask, Bench, IntakeError, Shared};
+use crate::judge::{self, Limits, Scrub};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
@@ -78,7 +79,7 @@ pub struct Carrying {
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
-    /// Run every trial, even if nothing that decides it has changed since it last ran
+    /// Run every trial and ask every judge, even if nothing that decides the answer has changed
     #[arg(long)]
     no_cache: bool,
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
@@ -192,6 +193,7 @@ impl Carrying {
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -222,13 +224,22 @@ impl Carrying {
         };
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-        let scrubber = Scrubber::new(&environment);
+        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
+        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
-            let shared =
-                Shared { ledger: Arc::clone(&ledger), scrub: Arc::new(move |text| cleaner.text(text)) };
+            let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
+            let kept = project.join(".practicum/cache/judge");
+            let bench = Bench {
+                limits: Limits::new(judge_jobs),
+                cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
+            };
+            let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));

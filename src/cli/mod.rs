@@ -70,7 +70,7 @@ enum Command {
     /// Check eval files and the skills they name, without running anything
     Check(check::Args),
     /// Show what would run: suites, cases and trials
-    List(list::Args),
+    List(Box<list::Args>),
     /// Write an eval file in another format
     Convert(convert::Args),
     /// Look at what this machine has: agents, logins, disk
@@ -114,7 +114,7 @@ pub fn main() -> ExitCode {
         Command::Show(args) => show::main(args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
-        Command::List(args) => list::main(args),
+        Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
         Command::Doctor(args) => doctor::main(args),
         Command::Init(args) => init::main(args),

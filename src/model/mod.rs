@@ -15,6 +15,7 @@ mod observation;
 mod path;
 mod ratio;
 mod record;
+mod remarks;
 mod sandbox;
 mod suite;
 mod summary;
@@ -40,6 +41,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use ratio::Ratio;
 pub use record::{SkillUse, TrialRecord};
+pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{

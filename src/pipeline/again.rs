@@ -12,8 +12,9 @@ use super::{Examined, Stop, SuiteMeans, fire_rate, gates, recorded, remember, te
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
-use crate::marking::{Jury, Marked, Sheet, expectation, result};
-use crate::model::{Finding, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::judge::Sitting;
+use crate::marking::{Jury, Sheet, expectation, unanswered};
+use crate::model::{Digest, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
@@ -110,8 +111,7 @@ impl Again {
             Ok(recalled) => recalled,
             Err(why) => {
                 let why = Why::CheckFailed(format!("what was seen of this trial is gone: {why}"));
-                let open = |check| result(check, Finding::not_scored(why.clone()), Vec::new());
-                let checks = checks.into_iter().map(open).collect();
+                let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
                 return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
             }
@@ -134,11 +134,10 @@ impl Again {
             Ok(judge) => Ok(judge.as_ref()),
             Err(why) => Err(Why::NotJudged(why.clone())),
         };
-        let jury = Jury { judge, address: &address };
+        let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
+        let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
+        let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
         let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.fixture_notes, &jury).await;
-        let who = means.stand_name();
-        let notes = marked.notes.iter().map(|note| format!("judge: {who}: {note}"));
-        let notes = recalled.fixture_notes.iter().cloned().chain(notes).collect();
-        recorded(&self.plan, trial, &recalled.seen, Marked { notes: Vec::new(), ..marked }, notes)
+        recorded(&self.plan, trial, &recalled.seen, marked, recalled.fixture_notes)
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use super::{Exam, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
+use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
 use crate::model::{Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
 use crate::plan::{Planned, applicable};
@@ -261,11 +262,9 @@ impl Prepared<'_> {
             Err(why) => Err(Why::NotJudged(why.clone())),
             Ok(judge) => Ok(judge.as_ref()),
         };
-        let jury = Jury { judge, address: &address };
-        let mut marked = self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await;
-        let who = self.means.stand_name();
-        marked.notes.iter_mut().for_each(|note| *note = format!("judge: {who}: {note}"));
-        marked
+        let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
+        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
+        self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
     }
 
     /// What the files of the trial will not say.

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::decode::decode;
+use super::lay_out::lay_out;
 use super::memory::{Held, Memory};
 use super::process::{Cancel, Output, supervise};
 use super::tree::see_out;
@@ -65,7 +66,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             gateway: talk.gateway,
             walled: talk.walls.holds(),
         };
-        let mut launch = match ready(talk, &turn).await {
+        let mut launch = match ready(talk, &turn) {
             Ok(launch) => launch,
             Err(why) => {
                 let process = ProcessEnd::NotLaunched(why);
@@ -115,16 +116,8 @@ fn length(path: &Path) -> u64 {
 }
 
 /// Everything before the process itself: what to start, and the files it must find.
-async fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
+fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
-    for (path, content) in &launch.files {
-        let written = async {
-            if let Some(folder) = path.parent() {
-                tokio::fs::create_dir_all(folder).await?;
-            }
-            tokio::fs::write(path, content).await
-        };
-        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
-    }
+    lay_out(&launch)?;
     Ok(launch)
 }

@@ -25,6 +25,7 @@ mod public_address;
 mod regex;
 #[cfg(test)]
 mod rows;
+mod sections;
 mod starts_with;
 mod tool_not_used;
 mod tool_order;
@@ -33,6 +34,7 @@ mod tools;
 mod transcript;
 mod urls_reachable;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -46,6 +48,7 @@ pub use not_contains::NotContains;
 pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
 pub use public_address::{is_public, is_reserved_name};
 pub use regex::RegexRule;
+pub use sections::{Entry, Extracted, mark_sections};
 pub use tools::{ROLES, Tool};
 pub use transcript::rendered;
 pub use urls_reachable::{Network, UrlsReachable};
@@ -161,26 +164,34 @@ fn mark_one(
     workspace: &dyn WorkspaceView,
     all_text: &str,
 ) -> Finding {
-    let from_files;
-    let text = match looks_at {
-        LooksAt::Output | LooksAt::WholeRun => observation.output.as_str(),
-        LooksAt::AllText => all_text,
-        LooksAt::File(path) => match file::read_text(workspace, path) {
-            Ok(text) => {
-                from_files = text;
-                from_files.as_str()
-            }
-            Err(finding) => return finding,
-        },
-        LooksAt::Files(globs) => match file::read_matching(workspace, observation, globs) {
-            Ok(text) => {
-                from_files = text;
-                from_files.as_str()
-            }
-            Err(finding) => return finding,
-        },
-    };
-    rule.mark(&Evidence { text, observation, workspace })
+    match text_looked_at(looks_at, observation, workspace, all_text) {
+        Ok(text) => rule.mark(&Evidence { text: &text, observation, workspace }),
+        Err(finding) => finding,
+    }
+}
+
+/// The text that a check reads, or what it comes to that there is none.
+pub fn text_of_check(
+    check: &Check,
+    observation: &Observation,
+    workspace: &dyn WorkspaceView,
+) -> Result<String, Finding> {
+    let all_text = observation.all_text();
+    text_looked_at(&check.looks_at, observation, workspace, &all_text).map(Cow::into_owned)
+}
+
+fn text_looked_at<'t>(
+    looks_at: &LooksAt,
+    observation: &'t Observation,
+    workspace: &dyn WorkspaceView,
+    all_text: &'t str,
+) -> Result<Cow<'t, str>, Finding> {
+    match looks_at {
+        LooksAt::Output | LooksAt::WholeRun => Ok(Cow::Borrowed(observation.output.as_str())),
+        LooksAt::AllText => Ok(Cow::Borrowed(all_text)),
+        LooksAt::File(path) => file::read_text(workspace, path).map(Cow::Owned),
+        LooksAt::Files(globs) => file::read_matching(workspace, observation, globs).map(Cow::Owned),
+    }
 }
 
 /// A text shortened for a message, on one line, at most `most` characters.

@@ -61,6 +61,7 @@ pub fn said(text: &str) -> Observation {
         skills_listed: None,
         commands_listed: Vec::new(),
         activated: Vec::new(),
+        hides_tools: false,
         files: Vec::new(),
         usage: Usage::default(),
         cost_usd: None,
@@ -84,6 +85,11 @@ pub fn called(calls: &[(&str, Value)]) -> Observation {
         }));
     }
     run
+}
+
+/// A run of which only the answer is seen.
+pub fn blind() -> Observation {
+    Observation { hides_tools: true, ..said("done") }
 }
 
 /// Nothing is left of the workspace.

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use serde_json::Value;
+
 /// Takes the user's secrets out of what is kept. An agent's shell can see its own key, so a key
 /// may turn up in any file it writes and any text it says.
 #[derive(Debug, Clone, Default)]
@@ -28,6 +30,15 @@ impl Scrubber {
             .map(|(_, value)| value.as_bytes().to_vec())
             .collect();
         Self { secrets }
+    }
+
+    /// Also what a file of logins holds: every text in it that is too long to be anything else.
+    pub fn and_in(mut self, path: &Path) -> Self {
+        let logins = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(logins) = logins {
+            texts_in(&logins, &mut self.secrets);
+        }
+        self
     }
 
     pub fn text(&self, text: &str) -> String {
@@ -107,6 +118,18 @@ impl Scrubber {
             }
         }
         Ok(())
+    }
+}
+
+/// A name or a scope is shorter than a token.
+const SHORTEST_TOKEN: usize = 20;
+
+fn texts_in(value: &Value, secrets: &mut Vec<Vec<u8>>) {
+    match value {
+        Value::String(text) if text.len() >= SHORTEST_TOKEN => secrets.push(text.as_bytes().to_vec()),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, secrets)),
+        Value::Object(entries) => entries.values().for_each(|value| texts_in(value, secrets)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

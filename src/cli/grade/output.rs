@@ -9,14 +9,17 @@ use anyhow::{Context, bail};
 
 use super::Args;
 use crate::captured::{self, Captured};
+use crate::cli::exam::heed_interrupts;
 use crate::cli::{colour, environment, print, print_json, runtime};
 use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
-use crate::intake::{self, Ask, IntakeError, Reading, Shared};
+use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
+use crate::judge::{Cache, Limits, Scrub};
 use crate::model::{CheckResult, Severity};
+use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
-use crate::settings::{Layers, project_root};
+use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::store::Scrubber;
 
 pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
@@ -42,15 +45,20 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
+    let stop = Stop::default();
     let marked = runtime.block_on(async {
+        tokio::spawn(heed_interrupts(stop.clone()));
         let means = match args.judge {
-            true => Some(intake::means(&suites, &ask, &environment, &shared(&environment)).await?),
+            true => {
+                Some(intake::means(&suites, &ask, &environment, &shared(args, &layers, &project)?).await?)
+            }
             false => None,
         };
         let captured = Captured {
             text,
             suites: &suites,
             means: means.as_deref(),
+            cancel: &stop.now,
             cases: &cases,
             allow_unscored: args.allow_unscored,
         };
@@ -91,8 +99,13 @@ fn document((id, result): (String, CheckResult)) -> GradedCheck {
         id,
         verdict: (&result.verdict).into(),
         score: result.score,
-        why: result.rationale,
-        evidence: result.evidence.into_iter().chain(result.flags).collect(),
+        // What speaks against a finding is no evidence for it.
+        why: std::iter::once(result.rationale)
+            .chain(result.weak)
+            .chain(result.flags)
+            .collect::<Vec<_>>()
+            .join("; "),
+        evidence: result.evidence,
     }
 }
 
@@ -131,11 +144,16 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// A judge alone has no budget.
-pub fn shared(environment: &BTreeMap<String, String>) -> Shared {
-    let scrubber = Scrubber::new(environment);
-    Shared {
-        ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())),
-        scrub: Arc::new(move |text| scrubber.text(text)),
-    }
+/// What the judges share. Alone they have no budget; what they answered before is kept with the runs of
+/// the project, if it has any.
+pub fn shared(args: &Args, layers: &Layers, project: &Path) -> Result<Shared, IntakeError> {
+    let scrubber = Scrubber::new(layers.environment());
+    let scrub: Scrub = Arc::new(move |text| scrubber.text(text));
+    let home = project.join(".practicum");
+    let keep = home.is_dir() && !args.no_cache;
+    let bench = Bench {
+        limits: Limits::new(layers.pick_global(&JUDGE_JOBS)?.value),
+        cache: keep.then(|| Cache::new(home.join("cache/judge"), Arc::clone(&scrub))),
+    };
+    Ok(Shared { ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())), scrub, bench })
 }
