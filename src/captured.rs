@@ -9,16 +9,19 @@ use std::path::Path;
 use crate::aggregate::{Outcome, SuiteGate, Tally};
 use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
-use crate::marking::{Jury, Sheet, found};
+use crate::marking::{Jury, Sheet, unanswered};
 use crate::model::{
-    Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Finding, Gate, GateName, GateResult, LooksAt,
-    Mode, Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId,
-    TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Gate, GateName, GateResult, LooksAt, Mode,
+    Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId, TrialRecord,
+    Usage, Verdict, Why, WorkspaceView,
 };
 use crate::pipeline::SuiteMeans;
 use crate::plan::{CaseGlob, Planned};
 use crate::run::Cancel;
 use crate::score::reads_text;
+
+/// Names the processes of a judge that is one.
+const MARKER: &str = "captured";
 
 /// A text and what it is marked against.
 pub struct Captured<'c> {
@@ -26,6 +29,8 @@ pub struct Captured<'c> {
     pub suites: &'c [Planned],
     /// One for each suite; `None` where no judge is wanted.
     pub means: Option<&'c [SuiteMeans]>,
+    /// Stops a judge.
+    pub cancel: &'c Cancel,
     /// Globs over case ids; without any, every case that a text can answer.
     pub cases: &'c [CaseGlob],
     /// The share of a case's required checks that may stay without an answer.
@@ -98,7 +103,7 @@ impl Captured<'_> {
         for (index, planned, case) in self.chosen() {
             let means = self.means.and_then(|means| means.get(index));
             seen.steps = asked(&planned.suite, case);
-            let checks = mark_case(&planned.suite, case, means, &seen).await;
+            let checks = mark_case(&planned.suite, case, means, self.cancel, &seen).await;
             let verdict = self.verdict(case, &checks, &seen);
             tally.add(&record(&planned.suite, case, verdict, checks.clone()));
             cases.push((case.id.clone(), checks));
@@ -149,6 +154,7 @@ async fn mark_case(
     suite: &Suite,
     case: &Case,
     means: Option<&SuiteMeans>,
+    cancel: &Cancel,
     seen: &Observation,
 ) -> Vec<CheckResult> {
     let asked = text_checks(case);
@@ -165,21 +171,16 @@ async fn mark_case(
             let gateway = means.gateway.as_ref().map(|(gateway, _)| gateway);
             let address = || gateway.map(|at| at.register(&case.id, ScopeKind::Judge, BTreeMap::new()));
             let judge = means.judge.as_ref().map(AsRef::as_ref);
-            // Nothing runs that a first interrupt would have to spare, so it ends the program.
-            let cancel = Cancel::default();
-            let jury = Jury {
-                judge: judge.map_err(|why| Why::NotJudged(why.clone())),
-                address: &address,
-                stand: means.stand_name(),
-                sitting: Sitting { marker: "captured", cancel: &cancel },
-            };
+            let judge = judge.map_err(|why| Why::NotJudged(why.clone()));
+            let sitting = Sitting { marker: MARKER, cancel };
+            let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
             sheet.mark(seen, &NoWorkspace, &[], &jury).await
         }
-        None => sheet.mark_unjudged(seen, &NoWorkspace, Why::NotJudged("--judge was not given".to_owned())),
+        None => sheet.mark_unjudged(seen, &NoWorkspace, &Why::NotJudged("--judge was not given".to_owned())),
     };
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());
     let others = case.checks.iter().filter(|check| !needs_only_text(check));
-    let others = others.map(|check| found(check, Finding::not_scored(unseen())));
+    let others = others.map(|check| unanswered(check, &unseen()));
     marked.checks.into_iter().chain(others).collect()
 }
 

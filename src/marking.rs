@@ -29,11 +29,11 @@ pub struct Sheet<'s> {
 pub struct Jury<'j> {
     /// Why nobody does, if nobody does.
     pub judge: Result<&'j Judge, Why>,
+    pub sitting: Sitting<'j>,
     /// Gives an address of this trial's own, where a gateway stands between us and the judge's model.
     pub address: &'j (dyn Fn() -> Option<Scope> + Sync),
-    /// Who stands there.
-    pub stand: &'static str,
-    pub sitting: Sitting<'j>,
+    /// What that gateway is called where it has something to tell.
+    pub gateway: &'static str,
 }
 
 /// Text of fewer bytes is marked at once.
@@ -48,9 +48,9 @@ pub struct Marked {
     pub fired: Option<bool>,
     /// Which skills the run was about, and which it took up.
     pub skills: SkillUse,
-    /// What the judge says beside its marks.
+    /// What the judge noticed beside what it was asked.
     pub remarks: Remarks,
-    /// What the judge and its gateway have to tell.
+    /// What is worth telling of the judge, and changes no verdict.
     pub notes: Vec<String>,
 }
 
@@ -78,20 +78,15 @@ impl Sheet<'_> {
     }
 
     /// Marks with code alone; what only a judge can say stays open for this reason.
-    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: Why) -> Marked {
-        let open = self.questions().unanswered(&why);
-        self.gather(seen, self.decide(seen, workspace), open)
+    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: &Why) -> Marked {
+        let unanswered = Questions::of(self.checks.iter().copied()).unanswered(why);
+        self.gather(seen, self.decide(seen, workspace), unanswered)
     }
 
     /// What code alone can say; `None` for what only a judge can.
     pub fn decide(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
         if !seen.ended.can_be_marked() {
-            let by_code = |check: &&Check| match check.kind {
-                CheckKind::Exact(_) | CheckKind::Activation(_) => true,
-                CheckKind::Judged(_) | CheckKind::Sections(_) => false,
-            };
-            let unscored = || Finding::not_scored(Why::Ended(seen.ended));
-            return self.checks.iter().map(|check| by_code(check).then(unscored)).collect();
+            return vec![Some(Finding::not_scored(Why::Ended(seen.ended))); self.checks.len()];
         }
         let mut findings = score::mark(&self.checks, seen, workspace, self.trusted);
         let names = self.names();
@@ -110,7 +105,7 @@ impl Sheet<'_> {
         fixture_notes: &[String],
         jury: &Jury<'_>,
     ) -> Marks {
-        let questions = self.questions();
+        let questions = Questions::of(self.checks.iter().copied());
         if questions.is_empty() || !seen.ended.can_be_marked() {
             return questions.unanswered(&Why::Ended(seen.ended));
         }
@@ -120,28 +115,22 @@ impl Sheet<'_> {
         };
         let context = self.case.context.as_deref();
         let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
-        match (jury.address)() {
-            None => judge.mark(&questions, &exhibit, &jury.sitting).await,
-            Some(scope) => {
-                let judge = judge.at(|api| scope.base_url_for(api));
-                let mut marks = judge.mark(&questions, &exhibit, &jury.sitting).await;
-                let told = scope.finish().into_iter();
-                marks.notes.extend(told.map(|note| format!("judge: {}: {note}", jury.stand)));
-                marks
-            }
-        }
+        let Some(scope) = (jury.address)() else {
+            return judge.mark(&questions, &exhibit, &jury.sitting).await;
+        };
+        let judge = judge.at(|api| scope.base_url_for(api));
+        let mut marks = judge.mark(&questions, &exhibit, &jury.sitting).await;
+        let told = scope.finish().into_iter().map(|note| format!("judge: {}: {note}", jury.gateway));
+        marks.notes.extend(told);
+        marks
     }
 
-    fn questions(&self) -> Questions<'_> {
-        Questions::of(self.checks.iter().copied())
-    }
-
-    /// Puts together what code and judge found. One check may have several results.
+    /// Puts together what code and judge found.
     fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, mut marks: Marks) -> Marked {
         let mut checks = Vec::new();
         for (check, finding) in self.checks.iter().zip(findings) {
             match finding {
-                Some(finding) => checks.push(found(check, finding)),
+                Some(finding) => checks.push(result(check, Mark::new(&check.id, &check.id, finding))),
                 None => checks.extend(marks.take(&check.id).into_iter().map(|mark| result(check, mark))),
             }
         }
@@ -214,11 +203,12 @@ fn commanded(prompt: &str) -> Option<&str> {
     word.rsplit(':').next().filter(|name| !name.is_empty())
 }
 
-/// A finding tied to its check.
-pub fn found(check: &Check, finding: Finding) -> CheckResult {
-    result(check, Mark::new(&check.id, &check.id, finding))
+/// A check to which nobody can find an answer.
+pub fn unanswered(check: &Check, why: &Why) -> CheckResult {
+    result(check, Mark::new(&check.id, &check.id, Finding::not_scored(why.clone())))
 }
 
+/// What is recorded of one thing that a check found.
 fn result(check: &Check, mark: Mark) -> CheckResult {
     let Mark { check: _, id, finding, weak, flags, votes } = mark;
     CheckResult {

@@ -347,12 +347,12 @@ fn recorded(
         checks: marked.checks,
         fired: marked.fired,
         skills: marked.skills,
+        remarks: marked.remarks,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
         seconds: seen.seconds,
         notes,
-        remarks: marked.remarks,
         ..unfinished(plan, trial, seen.ended, "")
     }
 }

@@ -128,7 +128,7 @@ fn tell(case: &Case, answer: &Answer, at: Option<Span>, diagnostics: &mut Diagno
 fn marked(suite: &Suite, case: &Case, seen: &Observation, project: &Path) -> Vec<CheckResult> {
     let sheet = sheet(suite, case, case.checks.iter().collect());
     let workspace = Untouched { case, project };
-    sheet.mark_unjudged(seen, &workspace, Why::NotJudged("no judge is asked here".to_owned())).checks
+    sheet.mark_unjudged(seen, &workspace, &Why::NotJudged("no judge is asked here".to_owned())).checks
 }
 
 fn sheet<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Sheet<'s> {
@@ -193,7 +193,7 @@ fn failures(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
     let sheet = sheet(suite, case, checks.iter().collect());
     let workspace = Untouched { case, project: Path::new("/") };
     let why = Why::NotJudged("no judge is asked here".to_owned());
-    let found = sheet.mark_unjudged(&observation(case, output), &workspace, why).checks;
+    let found = sheet.mark_unjudged(&observation(case, output), &workspace, &why).checks;
     let failed = found.into_iter().filter(|result| result.required && result.verdict == Verdict::Fail);
     failed.map(|result| format!("{}: {}", result.check, result.rationale)).collect()
 }

@@ -118,7 +118,16 @@ fn a_judge_is_asked_only_when_wanted() {
 
     let judged = [
         &usual[..],
-        &["--judge", "--script", "judge.yaml", "--judge-model", "my-llm", "--grading-provider", "openai"],
+        &[
+            "--judge",
+            "--script",
+            "judge.yaml",
+            "--judge-model",
+            "my-llm",
+            "--no-cache",
+            "--grading-provider",
+            "openai",
+        ],
     ]
     .concat();
     let document = project.run(&judged).exits(0).json();

@@ -60,6 +60,9 @@ pub struct Args {
     no_judge: bool,
     #[command(flatten)]
     judging: Judging,
+    /// Ask every judge, even if nothing that decides the answer has changed
+    #[arg(long)]
+    no_cache: bool,
     /// A script that answers in place of the judge's model
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,

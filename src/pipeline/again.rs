@@ -13,8 +13,8 @@ use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
-use crate::marking::{Jury, Sheet, expectation, found};
-use crate::model::{Digest, Finding, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::marking::{Jury, Sheet, expectation, unanswered};
+use crate::model::{Digest, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
@@ -111,8 +111,7 @@ impl Again {
             Ok(recalled) => recalled,
             Err(why) => {
                 let why = Why::CheckFailed(format!("what was seen of this trial is gone: {why}"));
-                let open = |check| found(check, Finding::not_scored(why.clone()));
-                let checks = checks.into_iter().map(open).collect();
+                let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
                 return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
             }
@@ -137,7 +136,7 @@ impl Again {
         };
         let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
         let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
-        let jury = Jury { judge, address: &address, stand: means.stand_name(), sitting };
+        let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
         let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.fixture_notes, &jury).await;
         recorded(&self.plan, trial, &recalled.seen, marked, recalled.fixture_notes)
     }

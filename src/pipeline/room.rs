@@ -263,7 +263,7 @@ impl Prepared<'_> {
             Ok(judge) => Ok(judge.as_ref()),
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
-        let jury = Jury { judge, address: &address, stand: self.means.stand_name(), sitting };
+        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
         self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
     }
 

@@ -9,11 +9,14 @@ use anyhow::{Context, bail};
 
 use super::Args;
 use crate::captured::{self, Captured};
+use crate::cli::exam::heed_interrupts;
 use crate::cli::{colour, environment, print, print_json, runtime};
 use crate::dialects;
-use crate::gateway::{Budget, Ledger, Prices, Scrub};
+use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
+use crate::judge::Scrub;
 use crate::model::{CheckResult, Severity};
+use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
 use crate::settings::{Layers, project_root};
@@ -42,11 +45,12 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
     let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
     let runtime = runtime().context("cannot start")?;
+    let stop = Stop::default();
     let marked = runtime.block_on(async {
+        tokio::spawn(heed_interrupts(stop.clone()));
         let means = match args.judge {
             true => {
-                let shared = shared(&project, &layers, &environment)?;
-                Some(intake::means(&suites, &ask, &environment, &shared).await?)
+                Some(intake::means(&suites, &ask, &environment, &shared(args, &layers, &project)?).await?)
             }
             false => None,
         };
@@ -54,6 +58,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             text,
             suites: &suites,
             means: means.as_deref(),
+            cancel: &stop.now,
             cases: &cases,
             allow_unscored: args.allow_unscored,
         };
@@ -94,8 +99,13 @@ fn document((id, result): (String, CheckResult)) -> GradedCheck {
         id,
         verdict: (&result.verdict).into(),
         score: result.score,
-        why: result.rationale,
-        evidence: result.evidence.into_iter().chain(result.flags).collect(),
+        // What speaks against a finding is no evidence for it.
+        why: std::iter::once(result.rationale)
+            .chain(result.weak)
+            .chain(result.flags)
+            .collect::<Vec<_>>()
+            .join("; "),
+        evidence: result.evidence,
     }
 }
 
@@ -134,15 +144,13 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
 }
 
-/// A judge alone has no budget.
-pub fn shared(
-    project: &Path,
-    layers: &Layers,
-    environment: &BTreeMap<String, String>,
-) -> Result<Shared, IntakeError> {
-    let scrubber = Scrubber::new(environment);
+/// What the judges share. Alone they have no budget; what they answered before is kept with the runs of
+/// the project, if it has any.
+pub fn shared(args: &Args, layers: &Layers, project: &Path) -> Result<Shared, IntakeError> {
+    let scrubber = Scrubber::new(layers.environment());
     let scrub: Scrub = Arc::new(move |text| scrubber.text(text));
-    let bench = Bench::of(project, layers, &scrub, false)?;
-    let ledger = Arc::new(Ledger::new(Budget::default(), Prices::default()));
-    Ok(Shared { ledger, scrub, bench })
+    // A captured text may lie anywhere; only a project that has records keeps answers too.
+    let fresh = args.no_cache || !project.join(".practicum").is_dir();
+    let bench = Bench::of(project, layers, &scrub, fresh)?;
+    Ok(Shared { ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())), scrub, bench })
 }

@@ -62,7 +62,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
 
     let runtime = runtime().context("cannot start")?;
     // Before there is a record: what cannot begin leaves none.
-    let shared = shared(&project, &layers, &environment)?;
+    let shared = shared(args, &layers, &project)?;
     let means = runtime.block_on(intake::means(&plan.suites, &ask, &environment, &shared))?;
     let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
     let graded_from = Some(from.id().to_owned());
