@@ -9,6 +9,7 @@ pub mod discover;
 pub mod event;
 pub mod first_evals;
 pub mod gateway;
+pub mod history;
 pub mod intake;
 pub mod judge;
 pub mod key;

@@ -12,8 +12,9 @@ use serde_json::Value;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
+use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
 use crate::model::Summary;
-use crate::report::{Checked, Listed};
+use crate::report::{Checked, Listed, ListedRuns};
 use crate::settings;
 use crate::store::{RunInfo, TrialChecks};
 
@@ -43,6 +44,11 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("runs", written::<ListedRuns>()),
+        ("trend", written::<Trend>()),
+        ("audit", written::<Audited>()),
+        ("export-trials", written::<ExportedTrial>()),
+        ("export-checks", written::<ExportedCheck>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -31,6 +31,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event"]),
+    ("history", &["model", "store"]),
     (
         "pipeline",
         &[
@@ -57,7 +58,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill",
         ],
     ),
-    ("schema", &["model", "dialects", "event", "gateway", "report", "settings", "store"]),
+    ("schema", &["model", "dialects", "event", "gateway", "history", "report", "settings", "store"]),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -9,7 +9,19 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 6] = ["summary", "run", "checks", "events", "check", "list"];
+const OUTPUTS: [&str; 11] = [
+    "summary",
+    "run",
+    "checks",
+    "events",
+    "check",
+    "list",
+    "runs",
+    "trend",
+    "audit",
+    "export-trials",
+    "export-checks",
+];
 
 #[test]
 fn every_schema_is_itself_valid() {
@@ -246,4 +258,23 @@ fn what_check_and_list_print_is_as_published() {
     validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
+
+#[test]
+fn what_is_told_of_many_runs_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[("a.practicum.yaml", EVALS), ("script.yaml", SCRIPT)]);
+    project.run(&["run", "a.practicum.yaml", "--trust"]).exits(3);
+    validators.holds("runs", &project.run(&["runs", "--json"]).exits(0).json());
+    validators.holds("trend", &project.run(&["trend", "mean_score", "--json"]).exits(0).json());
+    let audited = project.run(&["audit", "--least", "1", "--json"]).exits(0).json();
+    assert_ne!(audited["doubts"], json!([]));
+    validators.holds("audit", &audited);
+    for table in ["trials", "checks"] {
+        let lines = project.run(&["export", "--table", table]).exits(0).stdout;
+        assert_ne!(lines, "");
+        for line in lines.lines() {
+            validators.holds(&format!("export-{table}"), &serde_json::from_str(line).expect("JSON"));
+        }
+    }
 }

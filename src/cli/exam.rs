@@ -12,6 +12,7 @@ use crate::agents::Agent;
 use crate::dialects;
 use crate::event::Sinks;
 use crate::gateway::{Budget, Ledger, Prices};
+use crate::history::{Wanted, estimate};
 use crate::intake::{self, Ask, IntakeError, Shared};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
@@ -20,7 +21,9 @@ use crate::plan::Plan;
 use crate::report::{Progress, Results, report, safe};
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber};
+use crate::store::{
+    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber,
+};
 
 /// How trials are carried out, whichever they are.
 #[derive(clap::Args)]
@@ -129,11 +132,12 @@ impl Carrying {
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
         show_plan(&plan, prior.count());
+        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        show_estimate(&plan, &prior, &project, jobs);
         if self.dry_run {
             return Ok(0);
         }
         let trusted = trust(&plan, self.trust)?;
-        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         let id = resumed
             .as_ref()
             .map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
@@ -162,6 +166,7 @@ impl Carrying {
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let scrubber = Scrubber::new(&environment);
         let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.push(Box::new(Progress::new(std::io::stderr())));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
@@ -245,6 +250,29 @@ fn show_plan(plan: &Plan, reused: usize) {
             format_duration(settings.timeout.value)
         );
     }
+}
+
+/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
+fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+        let (planned, _) = plan.case(trial);
+        let kind = Wanted {
+            suite: planned.suite.name.clone(),
+            agent: trial.condition.agent.clone(),
+            model: trial.condition.model.clone(),
+            scripted: planned.script.is_some(),
+        };
+        *wanted.entry(kind).or_default() += 1;
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
+        Ok(estimate) => estimate.in_words(jobs),
+        Err(error) => format!("cost and time unknown: {error}"),
+    };
+    eprintln!("  estimate: {}", safe(&text));
 }
 
 /// Scripts of an eval file run on the user's machine, so the user must say that they may.

@@ -2,6 +2,8 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+mod audit;
+mod badge;
 mod builtin_agent;
 mod check;
 mod clean;
@@ -10,18 +12,22 @@ mod convert;
 mod doctor;
 mod evals;
 mod exam;
+mod export;
 mod formats;
 mod gateway;
 mod init;
 mod lint;
 mod list;
+mod reindex;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod trend;
 mod try_prompt;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -29,7 +35,7 @@ use clap::{Parser, Subcommand};
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
-use crate::store::{Live, RunDir, StoreError};
+use crate::store::{Index, Live, RunDir, StoreError};
 
 /// The practical exam for AI-agent skills.
 ///
@@ -52,6 +58,16 @@ enum Command {
     Runs(runs::Args),
     /// Show a run, or one of its trials
     Show(show::Args),
+    /// Follow a number over the runs of this project
+    Trend(trend::Args),
+    /// Look for checks that never fail, say nothing about the skill, or flake
+    Audit(audit::Args),
+    /// Make a badge of a run, for a readme
+    Badge(badge::Args),
+    /// Write trials or checks as a table
+    Export(export::Args),
+    /// Make the index of runs anew
+    Reindex(reindex::Args),
     /// Sweep up after runs that were killed, and remove old ones
     Clean(clean::Args),
     /// Check eval files and the skills they name, without running anything
@@ -93,8 +109,13 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
-        Command::Runs(args) => runs::main(args),
+        Command::Runs(args) => runs::main(&args),
         Command::Show(args) => show::main(args),
+        Command::Trend(args) => trend::main(&args),
+        Command::Audit(args) => audit::main(&args),
+        Command::Badge(args) => badge::main(&args),
+        Command::Export(args) => export::main(&args),
+        Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(args),
@@ -166,6 +187,15 @@ fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// The index of a project, up to date. What a person should know about it is said.
+fn index(project: &Path) -> anyhow::Result<Index> {
+    let index = Index::of(project)?;
+    if let Some(notice) = index.notice() {
+        eprintln!("note: {}", safe(notice));
+    }
+    Ok(index)
 }
 
 /// Ends what a killed run left running and removes its rooms. Gives whether there was any.

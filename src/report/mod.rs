@@ -13,7 +13,9 @@ use std::io::Write;
 use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Problem};
+pub use documents::{
+    Checked, CheckedFile, Listed, ListedCase, ListedRun, ListedRuns, ListedSuite, ListedTrials, Problem,
+};
 pub use progress::Progress;
 pub use safe::safe;
 

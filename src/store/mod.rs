@@ -5,6 +5,7 @@
 
 mod cache;
 mod documents;
+mod index;
 mod live;
 mod log;
 mod records;
@@ -13,6 +14,10 @@ mod secrets;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
+pub use index::{
+    CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
+    RunRow, Scope, Spent, TrialFilter, TrialRow,
+};
 pub use live::Live;
 pub use log::EventLog;
 pub use records::records;
