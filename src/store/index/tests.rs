@@ -153,7 +153,8 @@ fn a_line_that_a_kill_cut_short_is_taken_over_when_it_is_whole() {
 
 #[test]
 fn an_index_that_is_damaged_newer_or_out_of_reach_never_hides_a_run() {
-    let spoil: [(&str, &dyn Fn(&Store), Option<&str>); 5] = [
+    type Spoiling<'s> = (&'s str, &'s dyn Fn(&Store), Option<&'s str>);
+    let spoil: [Spoiling<'_>; 5] = [
         ("fine", &|_| {}, None),
         (
             "not a database",
