@@ -20,15 +20,15 @@ use crate::agents::Agent;
 use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
+use crate::judge;
 use crate::judge::Judge;
 use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
-use crate::run::{Cancel, adopt_orphans};
+use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError};
-use crate::{judge, score};
 
 /// Everything a run needs.
 pub struct Exam {
@@ -45,6 +45,8 @@ pub struct Exam {
     /// Whether setup and teardown scripts may run.
     pub trusted: bool,
     pub jobs: usize,
+    /// What long transcripts share.
+    pub memory: Memory,
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
     /// What the run may spend.
@@ -195,6 +197,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         remember(&record, &mut troubles);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
+    sweep_orphans();
     tally.allow_unscored(exam.allow_unscored);
     let left = exam.plan.trials.len() - next;
     let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
@@ -250,17 +253,16 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let (raw, mut notes) = prepared.converse(exam).await;
+    let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
     let fixture_notes = prepared.workspace.changed_fixtures();
 
     let view = prepared.workspace.view();
-    // Checks may run programs and read large files, which others need not wait for. A run that did
-    // not come to its end is not marked at all.
+    // A run that did not come to its end is not marked at all.
     let mut findings = match seen.ended.can_be_marked() {
-        true => tokio::task::block_in_place(|| score::mark(&prepared.checks, &seen, &view, exam.trusted)),
+        true => prepared.mark(exam, &seen, &view),
         false => vec![None; prepared.checks.len()],
     };
     prepared.mark_activation(&seen, &mut findings);
@@ -270,7 +272,9 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     notes.extend(judge_notes);
     let key = exam.prior.keys.get(index).cloned();
     let record = prepared.record(key, seen, findings, marks, notes);
-    prepared.keep(exam, record).await
+    let record = prepared.keep(exam, record).await;
+    drop(held);
+    record
 }
 
 /// The rate that decides a case, if one does.

@@ -63,6 +63,23 @@ fn what_an_agent_leaves_running_is_ended_and_told() {
 }
 
 #[test]
+fn also_what_left_the_group_or_shed_its_environment() {
+    for (script, told) in [
+        ("(setsid sleep 311 >/dev/null 2>&1 &)\necho done\n", true),
+        ("(env -i setsid sleep 312 >/dev/null 2>&1 &)\necho done\n", true),
+        // Nothing says whose it was, but with the run it ends.
+        ("(cd / && env -i setsid sleep 313 >/dev/null 2>&1 &)\necho done\n", false),
+    ] {
+        let project = rogue("fled", script);
+        project.run(&["run", "evals", "--json"]).exits(0);
+        let left = std::process::Command::new("pgrep").args(["-f", "sleep 31[1-3]"]).output().expect("pgrep");
+        assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{script}");
+        let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
+        assert_eq!(events.contains("left processes running"), told, "{script}");
+    }
+}
+
+#[test]
 fn a_crash_is_not_a_failed_eval() {
     for script in ["echo done; exit 3", "kill -9 $$"] {
         let project = rogue("crash", script);

@@ -1,6 +1,6 @@
 use crate::model::{Activated, Step, Usage};
 
-/// Reads one process's standard output, line by line, as it comes.
+/// Reads one process's standard output, line by line.
 pub trait Decoder: Send {
     fn line(&mut self, line: &str);
 
@@ -10,6 +10,9 @@ pub trait Decoder: Send {
     }
 
     fn bytes(&mut self, _bytes: &[u8]) {}
+
+    /// Told beforehand how many bytes there are.
+    fn expect(&mut self, _bytes: u64) {}
 
     fn finish(self: Box<Self>) -> Transcript;
 }

@@ -13,9 +13,6 @@ struct Text {
 /// More than this is no answer.
 const MOST: usize = 256 * 1024 * 1024;
 
-/// Grown by this much: doubling would hold twice what a long answer needs.
-const STEP: usize = 1024 * 1024;
-
 impl Decoder for Text {
     fn line(&mut self, line: &str) {
         self.bytes(line.as_bytes());
@@ -28,15 +25,11 @@ impl Decoder for Text {
 
     fn bytes(&mut self, bytes: &[u8]) {
         let bytes = &bytes[..bytes.len().min(MOST - self.bytes.len().min(MOST))];
-        if self.bytes.capacity() - self.bytes.len() < bytes.len() {
-            let more = if self.bytes.len() < STEP {
-                bytes.len().max(self.bytes.len())
-            } else {
-                STEP.max(bytes.len())
-            };
-            self.bytes.reserve_exact(more);
-        }
         self.bytes.extend_from_slice(bytes);
+    }
+
+    fn expect(&mut self, bytes: u64) {
+        self.bytes.reserve_exact(usize::try_from(bytes).unwrap_or(MOST).min(MOST));
     }
 
     fn finish(self: Box<Self>) -> Transcript {

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::{complain, print, sweep_up};
 use crate::settings::project_root;
-use crate::store::{Live, RunDir};
+use crate::store::{Cache, Live, RunDir};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -54,6 +54,7 @@ fn clean(args: &Args) -> anyhow::Result<()> {
             std::fs::remove_dir_all(cache)?;
         }
     }
+    Cache::of(&project).compact()?;
     let busy = if going_on > 0 { format!("; {going_on} still going on") } else { String::new() };
     print(&format!("swept up after {swept} killed runs, removed {removed} records{busy}\n"))
 }

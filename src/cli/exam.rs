@@ -19,6 +19,7 @@ use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{Progress, Results, report, safe};
+use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
@@ -196,6 +197,7 @@ impl Carrying {
                 keep_workspaces: self.keep_workspaces,
                 trusted,
                 jobs,
+                memory: Memory::default(),
                 run_dir: run_dir.clone(),
                 scrubber,
                 ledger,
@@ -385,7 +387,7 @@ async fn heed_interrupts(stop: Stop) {
 fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
-    let mut out = anstream::AutoStream::auto(std::io::stdout()).lock();
+    let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match report.write(results, &mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),

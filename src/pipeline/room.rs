@@ -12,12 +12,14 @@ use crate::model::{
     Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus,
     Trial, TrialRecord, Verdict, Why, WorkspaceView,
 };
-use crate::observe::RawRun;
 use crate::plan::{Planned, applicable};
-use crate::run::{Conversation, ScriptEnd, ScriptScene, converse, run_script};
+use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
 use crate::score::{self, Names};
 use crate::stage::{self, Order, Workspace, captured};
+
+/// Text of fewer bytes is marked at once.
+const AT_ONCE: usize = 64 * 1024;
 
 /// A trial whose room is ready.
 pub struct Prepared<'p> {
@@ -125,7 +127,7 @@ async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, Strin
 }
 
 impl Prepared<'_> {
-    pub async fn converse(&self, exam: &Exam) -> (RawRun, Vec<String>) {
+    pub async fn converse(&self, exam: &Exam) -> Conversed {
         let mut turns = self.turns();
         // An agent that takes no system prompt is told before the user's first words.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
@@ -151,12 +153,13 @@ impl Prepared<'_> {
             limit: self.limit(),
             marker: &self.marker,
             record: &self.folder,
+            memory: &exam.memory,
         };
-        let (raw, mut notes) = converse(&talk, &self.workspace, &exam.stop.now).await;
+        let mut conversed = converse(&talk, &self.workspace, &exam.stop.now).await;
         if let Some(scope) = &self.scope {
-            notes.extend(self.told_by(scope));
+            conversed.notes.extend(self.told_by(scope));
         }
-        (raw, notes)
+        conversed
     }
 
     fn told_by(&self, scope: &Scope) -> Vec<String> {
@@ -256,6 +259,15 @@ impl Prepared<'_> {
             record: &self.folder,
         };
         run_script(script, &scene, &exam.stop.now).await
+    }
+
+    /// Checks may run programs and read large files, which others need not wait for; short work is
+    /// done sooner than another thread could take over what waits.
+    pub fn mark(&self, exam: &Exam, seen: &Observation, view: &dyn WorkspaceView) -> Vec<Option<Finding>> {
+        let mark = || score::mark(&self.checks, seen, view, exam.trusted);
+        let short = seen.output.len() < AT_ONCE && seen.files.is_empty() && seen.steps.len() < AT_ONCE / 1024;
+        let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if rule.runs_code());
+        if short && !self.checks.iter().any(code) { mark() } else { tokio::task::block_in_place(mark) }
     }
 
     pub fn mark_activation(&self, seen: &Observation, findings: &mut [Option<Finding>]) {

@@ -1,3 +1,4 @@
+use std::fmt::Write as _;
 use std::io::Write;
 
 use super::safe;
@@ -36,18 +37,27 @@ impl<W: Write + Send> Sink for Progress<W> {
                     Verdict::Fail => "failed",
                     Verdict::NotScored(_) => "not scored",
                 };
-                writeln!(
-                    self.out,
-                    "[{}/{}] {word:<10} {} #{} ({}, {:.1} s)",
-                    self.done,
-                    self.trials,
-                    safe(&record.case),
-                    record.attempt,
-                    safe(&record.condition.agent),
-                    record.seconds
+                say(
+                    &mut self.out,
+                    format_args!(
+                        "[{}/{}] {word:<10} {} #{} ({}, {:.1} s)",
+                        self.done,
+                        self.trials,
+                        safe(&record.case),
+                        record.attempt,
+                        safe(&record.condition.agent),
+                        record.seconds
+                    ),
                 )
             }
-            RunEvent::Notice { text } => writeln!(self.out, "note: {}", safe(text)),
+            RunEvent::Notice { text } => say(&mut self.out, format_args!("note: {}", safe(text))),
         }
     }
+}
+
+/// Standard error has no buffer, so that a line in parts would be many calls.
+fn say(out: &mut impl Write, line: std::fmt::Arguments<'_>) -> std::io::Result<()> {
+    let mut text = String::new();
+    let _ = writeln!(text, "{line}");
+    out.write_all(text.as_bytes())
 }

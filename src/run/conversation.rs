@@ -2,12 +2,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::decode::decode;
+use super::memory::{Held, Memory};
 use super::process::{Cancel, Output, supervise};
-use super::tree::bury;
+use super::tree::see_out;
 use crate::agents::{Agent, Launch, Said, Transcript, Turn};
 use crate::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::sandbox::Confinement;
 use crate::stage::Workspace;
+
+/// A transcript of fewer bytes is read sooner than another thread could be asked to.
+const AT_ONCE: u64 = 256 * 1024;
 
 /// One trial's talk with an agent: its user messages, in one session, under one time limit.
 pub struct Conversation<'c> {
@@ -25,21 +30,29 @@ pub struct Conversation<'c> {
     pub marker: &'c str,
     /// Where transcript and standard error are kept.
     pub record: &'c Path,
+    pub memory: &'c Memory,
+}
+
+/// What came of it.
+pub struct Conversed {
+    pub raw: RawRun,
+    pub notes: Vec<String>,
+    /// To be dropped with what was made of `raw`.
+    pub held: Held,
 }
 
 /// Holds the conversation. It ends early when a turn does not come to a proper end.
-pub async fn converse(
-    talk: &Conversation<'_>,
-    workspace: &Workspace,
-    cancel: &Cancel,
-) -> (RawRun, Vec<String>) {
-    let started = Instant::now();
+pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &Cancel) -> Conversed {
+    // The agents' own time: what we take to read what they said is not theirs.
+    let mut spent = Duration::ZERO;
     let mut raw = RawRun::default();
     let mut notes = Vec::new();
+    let mut held = Held::nothing();
     let mut session = uuid::Uuid::new_v4().to_string();
     let output =
         Output { stdout: talk.record.join("transcript.jsonl"), stderr: talk.record.join("stderr.txt") };
     for (index, prompt) in talk.turns.iter().enumerate() {
+        let started = Instant::now();
         let turn = Turn {
             prompt,
             workspace: &workspace.folder,
@@ -65,17 +78,22 @@ pub async fn converse(
             }
         };
         launch.env.extend(talk.extra_env.iter().cloned());
-        let mut decoder = (talk.agent.decoder.start)();
-        let limit = talk.limit.saturating_sub(started.elapsed());
+        let said_before = length(&output.stdout);
+        let limit = talk.limit.saturating_sub(spent);
         let folder = &workspace.folder;
         let launch = talk.walls.wrap(launch, folder);
-        let supervised =
-            supervise(&launch, folder, talk.marker, limit, &output, decoder.as_mut(), cancel).await;
+        let supervised = supervise(&launch, folder, talk.marker, limit, &output, cancel).await;
         if talk.walls.have_a_first_process() {
-            bury(talk.marker).await;
+            see_out(talk.marker).await;
         }
+        spent += started.elapsed();
         notes.extend(supervised.notes);
-        let transcript = decoder.finish();
+        // What was held for the turns before is part of this, and nobody may wait while holding some.
+        drop(std::mem::replace(&mut held, Held::nothing()));
+        let said = length(&output.stdout);
+        held = talk.memory.room_for(said).await;
+        let read = || decode(&output.stdout, said_before, talk.agent.decoder);
+        let transcript = if said < AT_ONCE { read() } else { tokio::task::block_in_place(read) };
         if let Some(named) = &transcript.session {
             session.clone_from(named);
         }
@@ -86,8 +104,12 @@ pub async fn converse(
             break;
         }
     }
-    raw.seconds = started.elapsed().as_secs_f64();
-    (raw, notes)
+    raw.seconds = spent.as_secs_f64();
+    Conversed { raw, notes, held }
+}
+
+fn length(path: &Path) -> u64 {
+    std::fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// Everything before the process itself: what to start, and the files it must find.

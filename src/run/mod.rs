@@ -1,14 +1,20 @@
 //! Keeps an eye on a process: starts it, listens, and ends it with everything it started.
 //!
-//! In: a `Launch` and limits. Out: how the process ended, its stream decoded as it came.
+//! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded.
 //! Never: decides pass or fail.
 
 mod conversation;
+mod decode;
+mod kept;
+mod memory;
+mod proc;
 mod process;
 mod script;
 mod tree;
 
-pub use conversation::{Conversation, converse};
+pub use conversation::{Conversation, Conversed, converse};
+pub use decode::decode;
+pub use memory::Memory;
 pub use process::{Cancel, Output, Supervised, supervise};
 pub use script::{ScriptEnd, ScriptScene, run_script};
-pub use tree::{MARKER, adopt_orphans, sweep, sweep_run};
+pub use tree::{MARKER, adopt_orphans, sweep_orphans, sweep_run};

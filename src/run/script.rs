@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::process::{Cancel, Output, supervise};
-use super::tree::bury;
-use crate::agents::{Decoder, Launch, Transcript};
+use super::tree::see_out;
+use crate::agents::Launch;
 use crate::observe::ProcessEnd;
 use crate::sandbox::Confinement;
 
@@ -45,9 +45,9 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
     };
     let launch = walls.wrap(launch, folder);
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
-    let supervised = supervise(&launch, folder, marker, LIMIT, &output, &mut Ignored, cancel).await;
+    let supervised = supervise(&launch, folder, marker, LIMIT, &output, cancel).await;
     if walls.have_a_first_process() {
-        bury(marker).await;
+        see_out(marker).await;
     }
     match supervised.end {
         ProcessEnd::Exited(0) => ScriptEnd::Done,
@@ -56,16 +56,5 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         ProcessEnd::TimedOut => ScriptEnd::Failed(format!("it took longer than {} seconds", LIMIT.as_secs())),
         ProcessEnd::Cancelled => ScriptEnd::Failed("the run was stopped".to_owned()),
         ProcessEnd::NotLaunched(why) => ScriptEnd::Failed(why),
-    }
-}
-
-/// Scripts have no stream to read.
-struct Ignored;
-
-impl Decoder for Ignored {
-    fn line(&mut self, _line: &str) {}
-
-    fn finish(self: Box<Self>) -> Transcript {
-        Transcript::default()
     }
 }

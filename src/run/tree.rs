@@ -4,11 +4,14 @@
 //! in their environment, we adopt orphans, and a sweep through /proc finds what is left.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, kill_process_group, set_child_subreaper, waitpid,
 };
+
+use super::proc::{Process, environment_of, list, marker_in, orphans, stat};
 
 /// The environment variable that marks a trial's processes.
 pub const MARKER: &str = "PRACTICUM_TRIAL";
@@ -22,14 +25,63 @@ pub fn adopt_orphans() {
 /// How long a sweep may go on before what is left is given up on.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
-/// Kills the process group of `root`, every descendant of it, and every process that carries the
-/// marker, until none is left. Returns how many could not be killed.
-pub fn sweep(root: Option<u32>, marker: &str) -> usize {
-    let deadline = Instant::now() + PATIENCE;
-    let mut known: HashSet<i32> = HashSet::new();
-    if let Some(root) = root {
-        known.insert(root as i32);
+/// The processes of one trial.
+pub struct Family {
+    /// The one we started, which leads a group.
+    pub root: Option<u32>,
+    /// What all of them carry that have not shed their environment.
+    pub marker: String,
+    /// Where they work: what sits there is of the family, whatever it carries.
+    pub folder: PathBuf,
+}
+
+impl Family {
+    /// Whether anything is left once the root is gone: looked for only cheaply, because almost
+    /// always there is nothing. Whoever left the group and lost its parent is now our child.
+    pub fn may_live(&self) -> bool {
+        let group = self.root.and_then(|root| Pid::from_raw(root as i32));
+        group.is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
+            || orphans().into_iter().any(|pid| self.has(pid))
     }
+
+    fn has(&self, pid: i32) -> bool {
+        stat(pid).is_some_and(|stat| stat.lives())
+            && (marker_in(&environment_of(pid)).is_some_and(|marker| marker == self.marker)
+                || self.shelters(pid))
+    }
+
+    fn shelters(&self, pid: i32) -> bool {
+        std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd.starts_with(&self.folder))
+    }
+
+    /// Kills the process group, every descendant, and every process that carries the marker, until
+    /// none is left. Returns how many could not be killed.
+    pub fn sweep(&self) -> usize {
+        let strays = orphans().into_iter().filter(|pid| self.has(*pid));
+        let known = self.root.map(|root| root as i32).into_iter().chain(strays);
+        sweep(self.root, known.collect(), Some(&self.marker))
+    }
+}
+
+/// Kills every orphan we adopted and did not see the end of. For when nothing of ours runs any more.
+pub fn sweep_orphans() -> usize {
+    let known: HashSet<i32> = orphans().into_iter().collect();
+    if known.is_empty() { 0 } else { sweep(None, known, None) }
+}
+
+/// Kills everything that a run's trials left behind, wherever it is. For runs that were killed.
+pub fn sweep_run(run: &str) -> usize {
+    let ending = format!("@{run}");
+    let markers: HashSet<String> = list()
+        .into_values()
+        .filter_map(|process| process.marker)
+        .filter(|marker| marker.ends_with(&ending))
+        .collect();
+    markers.iter().map(|marker| sweep(None, HashSet::new(), Some(marker))).sum()
+}
+
+fn sweep(root: Option<u32>, mut known: HashSet<i32>, marker: Option<&str>) -> usize {
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let processes = list();
         add_family(&mut known, &processes, marker);
@@ -51,36 +103,15 @@ pub fn sweep(root: Option<u32>, marker: &str) -> usize {
     }
 }
 
-/// Kills everything that a run's trials left behind, wherever it is. For runs that were killed.
-pub fn sweep_run(run: &str) -> usize {
-    let ending = format!("@{run}");
-    let markers: HashSet<String> = list()
-        .into_values()
-        .filter_map(|process| process.marker)
-        .filter(|marker| marker.ends_with(&ending))
-        .collect();
-    markers.iter().map(|marker| sweep(None, marker)).sum()
-}
-
-struct Process {
-    parent: i32,
-    state: u8,
-    marker: Option<String>,
-}
-
-impl Process {
-    fn lives(&self) -> bool {
-        lives(self.state)
+fn add_family(known: &mut HashSet<i32>, processes: &HashMap<i32, Process>, marker: Option<&str>) {
+    if let Some(marker) = marker {
+        let marked = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
+        known.extend(marked.map(|(pid, _)| *pid));
     }
-}
-
-fn add_family(known: &mut HashSet<i32>, processes: &HashMap<i32, Process>, marker: &str) {
-    let marked = processes.iter().filter(|(_, process)| process.marker.as_deref() == Some(marker));
-    known.extend(marked.map(|(pid, _)| *pid));
     loop {
         let more: Vec<i32> = processes
             .iter()
-            .filter(|(pid, process)| !known.contains(pid) && known.contains(&process.parent))
+            .filter(|(pid, process)| !known.contains(pid) && known.contains(&process.stat.parent))
             .map(|(pid, _)| *pid)
             .collect();
         if more.is_empty() {
@@ -90,96 +121,35 @@ fn add_family(known: &mut HashSet<i32>, processes: &HashMap<i32, Process>, marke
     }
 }
 
-fn list() -> HashMap<i32, Process> {
-    pids().filter_map(|pid| read(pid).map(|process| (pid, process))).collect()
-}
-
-fn pids() -> impl Iterator<Item = i32> {
-    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(move |entry| {
-        entry.file_name().to_str()?.parse::<i32>().ok().filter(|pid| *pid != ourselves)
-    })
-}
-
-fn read(pid: i32) -> Option<Process> {
-    let Stat { state, parent, .. } = stat(pid)?;
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-    Some(Process { parent, state, marker: marker_in(&environment) })
-}
-
-fn marker_in(environment: &[u8]) -> Option<String> {
-    environment
-        .split(|&byte| byte == 0)
-        .find_map(|entry| entry.strip_prefix(MARKER.as_bytes())?.strip_prefix(b"="))
-        .map(|value| String::from_utf8_lossy(value).into_owned())
-}
-
-struct Stat {
-    state: u8,
-    parent: i32,
-    session: i32,
-}
-
-fn stat(pid: i32) -> Option<Stat> {
-    let stat = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The command's name stands in parentheses and may hold anything, so read from the last one.
-    let after_name = stat.iter().rposition(|&byte| byte == b')')? + 2;
-    let rest = std::str::from_utf8(stat.get(after_name..)?).ok()?;
-    let mut fields = rest.split(' ');
-    let state = *fields.next()?.as_bytes().first()?;
-    let parent = fields.next()?.parse().ok()?;
-    // The group stands between.
-    let session = fields.nth(1)?.parse().ok()?;
-    Some(Stat { state, parent, session })
-}
-
 /// The first process of a sandbox outlives bubblewrap by a moment and then is ours. Waits until it
 /// is gone, and with it everything in its namespace, so that nothing still writes when the room is
-/// looked at; and forgets it, since a zombie a trial would use up the machine's process numbers.
-pub async fn bury(marker: &str) {
+/// looked at.
+pub async fn see_out(marker: &str) {
     let marker = marker.to_owned();
     // If it cannot be done, what is left is a zombie, and no harm to this trial.
-    let _ = tokio::task::spawn_blocking(move || bury_now(&marker)).await;
+    let _ = tokio::task::spawn_blocking(move || see_out_now(&marker)).await;
 }
 
-fn bury_now(marker: &str) {
+fn see_out_now(marker: &str) {
     let deadline = Instant::now() + PATIENCE;
-    while bury_some(marker) && Instant::now() < deadline {
+    while bury(Some(marker)) && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
 
-/// Forgets the dead among those we adopted. Whether some of this trial are still dying.
-fn bury_some(marker: &str) -> bool {
-    let ourselves = rustix::process::getpid().as_raw_nonzero().get();
-    // Not asked with getsid: in a container whose session began outside of it the answer is 0,
-    // which is no process number there and a good answer here.
-    let Some(Stat { session, .. }) = stat(ourselves) else { return false };
+/// Forgets the dead among those we adopted, since a zombie a trial would use up the machine's
+/// process numbers. Whether some of this trial are still dying.
+pub fn bury(marker: Option<&str>) -> bool {
     let mut dying = false;
-    for pid in pids() {
+    for pid in orphans() {
         let Some(stat) = stat(pid) else { continue };
-        // What we started ourselves leads a group of our session, and so cannot leave it.
-        if stat.parent != ourselves || stat.session == session {
-            continue;
-        }
-        if !lives(stat.state) {
+        if !stat.lives() {
             let _ = waitpid(Pid::from_raw(pid), WaitOptions::NOHANG);
-            continue;
+        } else if let Some(marker) = marker {
+            // Whoever waits for the last of a namespace has already lost its own environment.
+            let environment = environment_of(pid);
+            dying |= environment.is_empty() || marker_in(&environment).as_deref() == Some(marker);
         }
-        // Whoever waits for the last of a namespace has already lost its own environment.
-        let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        dying |= environment.is_empty() || marker_in(&environment).as_deref() == Some(marker);
     }
     dying
-}
-
-/// A zombie is dead; it only waits to be asked about.
-fn lives(state: u8) -> bool {
-    !matches!(state, b'Z' | b'X')
-}
-
-/// Whether anything is left that a finished process started: looked for only cheaply, because
-/// almost always there is nothing.
-pub fn group_lives(root: u32) -> bool {
-    Pid::from_raw(root as i32).is_some_and(|group| rustix::process::test_kill_process_group(group).is_ok())
 }

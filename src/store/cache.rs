@@ -1,33 +1,49 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Digest, TrialId, TrialRecord};
 
 /// Finished trials by what decided them, so that nothing is paid for twice.
-#[derive(Debug, Clone)]
+///
+/// A line for each, in a file for each first two digits of the key: a file for each trial would
+/// cost more than many a trial does, and one file for all would be read whole for one key.
+#[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
+    read: Mutex<HashMap<String, HashMap<String, Kept>>>,
 }
 
 /// Where a finished trial is kept.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     schema_version: u32,
+    key: String,
     run: String,
     trial: TrialId,
 }
 
 impl Cache {
     pub fn of(project: &Path) -> Self {
-        Self { folder: project.join(".practicum/cache") }
+        Self { folder: project.join(".practicum/cache/trials"), read: Mutex::default() }
     }
 
     /// A trial that ended the same question before, if its run is still there.
     pub fn find(&self, key: &Digest) -> Option<(TrialRecord, PathBuf)> {
-        let kept: Kept = serde_json::from_slice(&std::fs::read(self.path(key)).ok()?).ok()?;
-        let run = self.folder.parent()?.join("runs").join(&kept.run);
-        let folder = run.join("trials").join(kept.trial.as_str());
+        let key_text = key.to_string();
+        let mut read = self.read.lock().ok()?;
+        let part = part_of(&key_text);
+        let kept = read
+            .entry(part.to_owned())
+            .or_insert_with(|| read_part(&self.path(part)))
+            .get(&key_text)?
+            .clone();
+        drop(read);
+        let folder = self.run(&kept.run)?.join("trials").join(kept.trial.as_str());
         let record: TrialRecord =
             serde_json::from_slice(&std::fs::read(folder.join("checks.json")).ok()?).ok()?;
         (record.key.as_ref() == Some(key)).then_some((record, folder))
@@ -35,12 +51,60 @@ impl Cache {
 
     pub fn keep(&self, run: &str, record: &TrialRecord) -> std::io::Result<()> {
         let Some(key) = &record.key else { return Ok(()) };
-        std::fs::create_dir_all(&self.folder)?;
-        let kept = Kept { schema_version: 1, run: run.to_owned(), trial: record.trial.clone() };
-        std::fs::write(self.path(key), serde_json::to_vec(&kept)?)
+        let kept = Kept {
+            schema_version: 1,
+            key: key.to_string(),
+            run: run.to_owned(),
+            trial: record.trial.clone(),
+        };
+        let mut line = serde_json::to_vec(&kept)?;
+        line.push(b'\n');
+        let path = self.path(part_of(&kept.key));
+        let open = || File::options().create(true).append(true).open(&path);
+        let mut file = match open() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+                std::fs::create_dir_all(&self.folder)?;
+                open()?
+            }
+            opened => opened?,
+        };
+        // One call for each line, so that two runs at a time do not mix theirs.
+        file.write_all(&line)
     }
 
-    fn path(&self, key: &Digest) -> PathBuf {
-        self.folder.join(format!("{key}.json"))
+    /// Forgets what was said twice, and trials of runs that are gone.
+    pub fn compact(&self) -> std::io::Result<()> {
+        let Ok(parts) = std::fs::read_dir(&self.folder) else { return Ok(()) };
+        for part in parts.flatten() {
+            let path = part.path();
+            let kept = read_part(&path);
+            let there = kept.values().filter(|kept| self.run(&kept.run).is_some_and(|run| run.is_dir()));
+            let mut lines = Vec::new();
+            for kept in there {
+                serde_json::to_writer(&mut lines, kept)?;
+                lines.push(b'\n');
+            }
+            std::fs::write(&path, lines)?;
+        }
+        Ok(())
     }
+
+    fn path(&self, part: &str) -> PathBuf {
+        self.folder.join(format!("{part}.jsonl"))
+    }
+
+    fn run(&self, id: &str) -> Option<PathBuf> {
+        Some(self.folder.parent()?.parent()?.join("runs").join(id))
+    }
+}
+
+fn part_of(key: &str) -> &str {
+    key.get(..2).unwrap_or(key)
+}
+
+/// The last word on each key. A line that a crash cut short says nothing.
+fn read_part(path: &Path) -> HashMap<String, Kept> {
+    let text = std::fs::read(path).unwrap_or_default();
+    let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+    lines.map(|kept: Kept| (kept.key.clone(), kept)).collect()
 }
