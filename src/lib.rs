@@ -29,5 +29,6 @@ pub mod score;
 pub mod settings;
 pub mod skill;
 pub mod stage;
+pub mod stats;
 pub mod store;
 pub mod tree;

@@ -8,6 +8,7 @@ mod diagnostic;
 mod digest;
 mod duration;
 mod ended;
+mod estimate;
 mod gate;
 mod observation;
 mod path;
@@ -28,6 +29,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
 pub use duration::{format_duration, parse_duration};
 pub use ended::Ended;
+pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use observation::{
     Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,

@@ -1,0 +1,133 @@
+//! Tests that hold for any number of runs, because they count instead of approximating.
+
+use super::clustered::Cluster;
+
+/// How unlikely it is that of pairs that differ, so many differ one way and so many the other, when
+/// both ways are equally likely. Two-sided. 1 when none differ.
+pub fn mcnemar(one_way: u64, other_way: u64) -> f64 {
+    let (n, fewer) = (one_way + other_way, one_way.min(other_way));
+    (2.0 * at_most(fewer, n)).min(1.0)
+}
+
+/// The same, asked only whether there are this many wins or more.
+pub fn sign_test(wins: u64, losses: u64) -> f64 {
+    at_most(losses, wins + losses)
+}
+
+/// The chance of at most `k` heads in `n` tosses.
+fn at_most(k: u64, n: u64) -> f64 {
+    let logs = log_factorials(n);
+    let choose = |k: usize| logs[n as usize] - logs[k] - logs[n as usize - k];
+    (0..=k.min(n) as usize)
+        .map(|k| (choose(k) - n as f64 * std::f64::consts::LN_2).exp())
+        .sum::<f64>()
+        .min(1.0)
+}
+
+/// Whether two counts could have come from the same chance: two-sided, the sum over all tables that
+/// are as unlikely as this one or more. 1 when either side has no runs.
+pub fn fisher(a_passed: u64, a_runs: u64, b_passed: u64, b_runs: u64) -> f64 {
+    stratified(&[(Cluster::new(a_passed, a_runs), Cluster::new(b_passed, b_runs))])
+}
+
+/// The same over several cases, each with a chance of its own. One case is Fisher's test; cases run
+/// once on each side are McNemar's.
+pub fn stratified(cases: &[(Cluster, Cluster)]) -> f64 {
+    let mut chances = vec![1.0];
+    let mut seen = 0;
+    for (a, b) in cases {
+        let (least, own) = hypergeometric(a.runs, b.runs, a.passed + b.passed);
+        chances = convolved(&chances, &own);
+        seen += a.passed.saturating_sub(least) as usize;
+    }
+    let Some(here) = chances.get(seen).copied() else { return 1.0 };
+    // Equal chances differ by rounding.
+    let as_unlikely = chances.iter().filter(|chance| **chance <= here * (1.0 + 1e-7));
+    as_unlikely.sum::<f64>().clamp(0.0, 1.0)
+}
+
+/// The chances that the first side has the least number of passes it can have, one more, and so on,
+/// when the passes are dealt out by chance; and that least number.
+fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
+    let passes = passes.min(a_runs + b_runs);
+    let (least, most) = (passes.saturating_sub(b_runs), passes.min(a_runs));
+    let logs = log_factorials(a_runs + b_runs);
+    let choose = |n: u64, k: u64| logs[n as usize] - logs[k as usize] - logs[(n - k) as usize];
+    let all = choose(a_runs + b_runs, passes);
+    let chance = |k: u64| (choose(a_runs, k) + choose(b_runs, passes - k) - all).exp();
+    (least, (least..=most).map(chance).collect())
+}
+
+fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
+    let mut out = vec![0.0; a.len() + b.len() - 1];
+    for (i, x) in a.iter().enumerate() {
+        for (j, y) in b.iter().enumerate() {
+            out[i + j] += x * y;
+        }
+    }
+    out
+}
+
+fn log_factorials(most: u64) -> Vec<f64> {
+    let mut logs = vec![0.0; most as usize + 1];
+    for n in 1..logs.len() {
+        logs[n] = logs[n - 1] + (n as f64).ln();
+    }
+    logs
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop, prop_assert, proptest};
+
+    use super::*;
+    use crate::stats::testing::near;
+
+    #[test]
+    fn golden_mcnemar_and_sign() {
+        for (one, other, expected) in
+            [(5, 0, 0.0625), (6, 0, 0.03125), (9, 1, 0.02148), (36, 24, 0.1550), (0, 0, 1.0), (3, 3, 1.0)]
+        {
+            near(mcnemar(one, other), expected);
+            near(mcnemar(other, one), expected);
+        }
+        near(sign_test(5, 0), 0.03125);
+    }
+
+    #[test]
+    fn golden_fisher() {
+        for (a, a_runs, b, b_runs, expected) in [
+            (3, 3, 0, 3, 0.1),
+            (5, 5, 0, 5, 0.0079),
+            (18, 20, 11, 20, 0.0310),
+            (1, 1, 0, 1, 1.0),
+            (0, 0, 3, 3, 1.0),
+        ] {
+            near(fisher(a, a_runs, b, b_runs), expected);
+            near(fisher(b, b_runs, a, a_runs), expected);
+        }
+    }
+
+    #[test]
+    fn pairs_of_single_runs_are_mcnemar() {
+        let (pass, fail) = (Cluster::new(1, 1), Cluster::new(0, 1));
+        for (wins, losses, ties) in [(6, 0, 2), (9, 1, 0), (4, 3, 5)] {
+            let win = std::iter::repeat_n((pass, fail), wins);
+            let loss = std::iter::repeat_n((fail, pass), losses);
+            let tie = std::iter::repeat_n((pass, pass), ties);
+            let cases: Vec<_> = win.chain(loss).chain(tie).collect();
+            near(stratified(&cases), mcnemar(wins as u64, losses as u64));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn chances_are_chances(of in prop::collection::vec(((0u64..6, 0u64..6), (0u64..6, 0u64..6)), 0..8)) {
+            let cases: Vec<_> = of.iter().map(|((a, n), (b, m))| (Cluster::new(*a, *n), Cluster::new(*b, *m))).collect();
+            let p = stratified(&cases);
+            prop_assert!((0.0..=1.0).contains(&p), "{}", p);
+            let swapped: Vec<_> = cases.iter().map(|(a, b)| (*b, *a)).collect();
+            prop_assert!((stratified(&swapped) - p).abs() < 1e-9);
+        }
+    }
+}

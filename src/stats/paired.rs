@@ -1,0 +1,205 @@
+//! Two ways of doing the same cases: which is better, and can that be said?
+
+use super::clustered::Cluster;
+use super::exact::stratified;
+use super::proportion::{Interval, wilson_effective};
+use super::quantile;
+use crate::model::{Compared, Estimate};
+
+/// One case, done both ways.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    pub before: Cluster,
+    pub after: Cluster,
+}
+
+impl Pair {
+    /// How much more passes after than before. `None` where one of them says nothing.
+    pub fn difference(self) -> Option<f64> {
+        Some(self.after.share()? - self.before.share()?)
+    }
+
+    /// How likely chance alone would make the two differ so much.
+    pub fn chance(self) -> f64 {
+        stratified(&[self.sides()])
+    }
+
+    fn sides(self) -> (Cluster, Cluster) {
+        (self.after, self.before)
+    }
+}
+
+/// What a comparison comes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Comparison {
+    /// After minus before, over the cases that both did.
+    pub difference: Estimate,
+    /// How likely chance alone would make such a difference.
+    pub chance: f64,
+    pub verdict: Compared,
+    /// About how many runs more would tell, where these do not.
+    pub more_runs: Option<u64>,
+}
+
+/// Differences smaller than this do not matter, unless someone says otherwise.
+pub const MARGIN: f64 = 0.1;
+
+/// From so many runs on, the spread of the cases alone decides; below, an exact test has to agree.
+pub const MANY_RUNS: u64 = 400;
+
+/// Compares cases done before and after. The interval is that of a mean over cases, so it is about
+/// cases like these and not only about these runs.
+pub fn compare(pairs: &[Pair], margin: f64, alpha: f64) -> Comparison {
+    let told: Vec<Pair> = pairs.iter().copied().filter(|pair| pair.difference().is_some()).collect();
+    let differences: Vec<f64> = told.iter().filter_map(|pair| pair.difference()).collect();
+    let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
+    if told.is_empty() {
+        let difference = Estimate::undefined(0);
+        return Comparison { difference, chance: 1.0, verdict: Compared::Inconclusive, more_runs: None };
+    }
+    let value = differences.iter().sum::<f64>() / differences.len() as f64;
+    let chance = chance(&told, &differences, value, runs);
+    let spread = interval(&told, &differences, value, alpha);
+    // What the exact test cannot rule out is not ruled out.
+    let interval = spread.map(|at| if chance > alpha { at.with(0.0) } else { at });
+    let verdict = interval.map_or(Compared::Inconclusive, |at| verdict(at, margin));
+    let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
+    let more_runs = match verdict {
+        Compared::Inconclusive => interval.and_then(|at| more_runs(at, value, margin, runs, alpha)),
+        Compared::Better | Compared::Worse | Compared::Equivalent => None,
+    };
+    Comparison { difference, chance, verdict, more_runs }
+}
+
+/// How likely chance alone would make such a difference: counted out, or from the spread of many runs.
+fn chance(told: &[Pair], differences: &[f64], value: f64, runs: u64) -> f64 {
+    match error(differences, value) {
+        Some(error) if runs >= MANY_RUNS => quantile::student_chance(value / error, told.len() as u64 - 1),
+        Some(_) | None => stratified(&told.iter().map(|pair| pair.sides()).collect::<Vec<_>>()),
+    }
+}
+
+/// The standard error of the mean difference. `None` where the cases show no spread.
+fn error(differences: &[f64], mean: f64) -> Option<f64> {
+    let count = differences.len() as f64;
+    let squares: f64 = differences.iter().map(|difference| (difference - mean).powi(2)).sum();
+    (squares > 1e-12).then(|| (squares / (count - 1.0) / count).sqrt())
+}
+
+fn verdict(at: Interval, margin: f64) -> Compared {
+    match at {
+        _ if at.low > 0.0 => Compared::Better,
+        _ if at.high < 0.0 => Compared::Worse,
+        _ if at.low >= -margin && at.high <= margin => Compared::Equivalent,
+        _ => Compared::Inconclusive,
+    }
+}
+
+fn interval(told: &[Pair], differences: &[f64], value: f64, alpha: f64) -> Option<Interval> {
+    let found = match quantile::student(alpha, told.len() as u64 - 1).zip(error(differences, value)) {
+        Some((reach, error)) => Interval { low: value - reach * error, high: value + reach * error },
+        // Cases that all differ alike show no spread, and one case cannot: the rates themselves say
+        // how sure they are, cases counted once if there are several.
+        None => from_rates(told, value, alpha)?,
+    };
+    Some(found.within(-1.0, 1.0).with(value))
+}
+
+/// The interval of a difference from those of the two rates (Newcombe's).
+fn from_rates(told: &[Pair], value: f64, alpha: f64) -> Option<Interval> {
+    let side = |of: fn(&Pair) -> Cluster| {
+        let shares: Vec<f64> = told.iter().filter_map(|pair| of(pair).share()).collect();
+        let share = shares.iter().sum::<f64>() / shares.len() as f64;
+        let points = if let [one] = told { of(one).runs as f64 } else { told.len() as f64 };
+        wilson_effective(share, points, alpha).map(|at| (share, at))
+    };
+    let (before, at_before) = side(|pair| pair.before)?;
+    let (after, at_after) = side(|pair| pair.after)?;
+    Some(Interval {
+        low: value - (after - at_after.low).hypot(at_before.high - before),
+        high: value + (at_after.high - after).hypot(before - at_before.low),
+    })
+}
+
+/// Runs in all that would make a difference like this one visible four times in five, less those
+/// there are. A difference below the margin is not looked for; its absence is.
+fn more_runs(at: Interval, value: f64, margin: f64, runs: u64, alpha: f64) -> Option<u64> {
+    let reach = (at.high - at.low) / 2.0;
+    let sought = value.abs().max(margin);
+    if sought <= 0.0 || reach <= 0.0 {
+        return None;
+    }
+    let z = quantile::normal(1.0 - alpha / 2.0);
+    let times = ((z + quantile::normal(0.8)) / z * reach / sought).powi(2);
+    // An exact test may want more than the spread alone lets expect.
+    Some(((times - 1.0) * runs as f64).ceil().max(2.0) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
+
+    use super::*;
+
+    type Counts = (u64, u64);
+
+    fn pairs(of: &[(Counts, Counts)]) -> Vec<Pair> {
+        of.iter()
+            .map(|((a, n), (b, m))| Pair { before: Cluster::new(*a, *n), after: Cluster::new(*b, *m) })
+            .collect()
+    }
+
+    fn of(pairs: &[Pair]) -> (Compared, f64) {
+        let found = compare(pairs, MARGIN, 0.05);
+        (found.verdict, found.difference.value.expect("a difference"))
+    }
+
+    #[test]
+    fn a_delta_never_has_its_sign_reversed() {
+        let up = pairs(&[((0, 5), (5, 5)), ((1, 5), (5, 5)), ((0, 5), (4, 5)), ((0, 5), (5, 5))]);
+        let down: Vec<Pair> = up.iter().map(|pair| Pair { before: pair.after, after: pair.before }).collect();
+        let ((better, more), (worse, less)) = (of(&up), of(&down));
+        assert_eq!((better, worse), (Compared::Better, Compared::Worse));
+        assert!(more > 0.0 && less < 0.0 && (more + less).abs() < 1e-12);
+    }
+
+    #[test]
+    fn few_runs_prove_nothing() {
+        for one_sided in [vec![((0, 3), (3, 3))], vec![((0, 1), (1, 1)); 5]] {
+            let found = compare(&pairs(&one_sided), MARGIN, 0.05);
+            assert_eq!(found.verdict, Compared::Inconclusive, "{one_sided:?}");
+            assert!(found.more_runs.is_some_and(|runs| runs > 0));
+            assert!(found.difference.low.is_some_and(|low| low <= 0.0));
+        }
+        assert_eq!(of(&pairs(&[((0, 1), (1, 1)); 6])).0, Compared::Better);
+        assert_eq!(of(&pairs(&[((0, 5), (5, 5))])).0, Compared::Better);
+    }
+
+    #[test]
+    fn sameness_must_be_shown_too() {
+        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 3])).0, Compared::Inconclusive);
+        assert_eq!(of(&pairs(&[((1, 1), (1, 1)); 100])).0, Compared::Equivalent);
+    }
+
+    #[test]
+    fn cases_without_an_answer_on_one_side_do_not_count() {
+        let found = compare(&pairs(&[((0, 0), (3, 3)), ((3, 3), (0, 0))]), MARGIN, 0.05);
+        assert_eq!((found.difference, found.verdict), (Estimate::undefined(0), Compared::Inconclusive));
+    }
+
+    proptest! {
+        #[test]
+        fn the_interval_holds_the_difference(
+            of in prop::collection::vec(((0u64..5, 0u64..5), (0u64..5, 0u64..5)), 0..10)
+        ) {
+            let found = compare(&pairs(&of), MARGIN, 0.05);
+            prop_assert!((0.0..=1.0).contains(&found.chance));
+            match (found.difference.value, found.difference.low, found.difference.high) {
+                (Some(value), Some(low), Some(high)) => {
+                    prop_assert!(-1.0 <= low && low <= value && value <= high && high <= 1.0);
+                }
+                (value, low, high) => prop_assert_eq!((value, low, high), (None, None, None)),
+            }
+        }
+    }
+}

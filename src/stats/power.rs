@@ -1,0 +1,175 @@
+//! How many runs are needed, before they are paid for.
+
+use super::clustered::Cluster;
+use super::paired::{MANY_RUNS, MARGIN, Pair, compare};
+use super::{Random, quantile};
+use crate::model::Compared;
+
+/// Where the differences of a comparison come from.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Variances {
+    /// How the true differences vary from case to case (ω²).
+    pub between: f64,
+    /// How the runs of one case vary, on each side (σ²), and how many there are (K).
+    pub before: (f64, u64),
+    pub after: (f64, u64),
+}
+
+impl Variances {
+    fn of_a_case(self) -> f64 {
+        let share = |(variance, runs): (f64, u64)| variance / runs.max(1) as f64;
+        self.between + share(self.before) + share(self.after)
+    }
+}
+
+/// Cases needed to see a difference of this size with this power. `None` for no difference.
+pub fn needed_cases(difference: f64, variances: Variances, alpha: f64, power: f64) -> Option<u64> {
+    let needed = reach(alpha, power).powi(2) * variances.of_a_case() / difference.powi(2);
+    needed.is_finite().then(|| needed.ceil() as u64)
+}
+
+fn reach(alpha: f64, power: f64) -> f64 {
+    quantile::normal(1.0 - alpha / 2.0) + quantile::normal(power)
+}
+
+/// A comparison that is planned.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Design {
+    /// The pass rate before.
+    pub baseline: f64,
+    /// How much it is to change; negative for a loss.
+    pub effect: f64,
+    pub cases: u64,
+    /// Runs of each case on each side.
+    pub repeat: u64,
+    /// How much the change differs from case to case: its standard deviation.
+    pub spread: f64,
+    pub alpha: f64,
+    pub power: f64,
+}
+
+impl Design {
+    pub fn variances(&self) -> Variances {
+        let after = (self.baseline + self.effect).clamp(0.0, 1.0);
+        let of = |rate: f64| (rate * (1.0 - rate), self.repeat);
+        Variances { between: self.spread.powi(2), before: of(self.baseline), after: of(after) }
+    }
+
+    pub fn runs(&self) -> u64 {
+        self.cases.saturating_mul(self.repeat).saturating_mul(2)
+    }
+
+    fn by_formula(&self) -> f64 {
+        let error = (self.variances().of_a_case() / self.cases.max(1) as f64).sqrt();
+        let beyond = self.effect.abs() / error - quantile::normal(1.0 - self.alpha / 2.0);
+        normal_share(beyond)
+    }
+
+    /// The chance that the comparison will see the effect. Small designs are tried out, because no
+    /// formula knows what an exact test, or the spread of a few cases, will say of them.
+    pub fn power_of(&self) -> f64 {
+        match self.runs() >= MANY_RUNS && self.cases >= MANY_CASES {
+            true => self.by_formula(),
+            false => simulated_power(self, ROUNDS, SEED),
+        }
+    }
+}
+
+/// From so many cases on, their spread is known well enough for a formula.
+const MANY_CASES: u64 = 100;
+
+fn normal_share(below: f64) -> f64 {
+    use statrs::distribution::{ContinuousCDF, Normal};
+    if below.is_nan() { 0.0 } else { Normal::standard().cdf(below) }
+}
+
+const ROUNDS: usize = 1000;
+const SEED: u64 = 1;
+
+/// How often a comparison as planned finds what is really there, tried out with dice.
+pub fn simulated_power(design: &Design, rounds: usize, seed: u64) -> f64 {
+    let wanted = if design.effect < 0.0 { Compared::Worse } else { Compared::Better };
+    let mut random = Random::new(seed);
+    let found = (0..rounds)
+        .filter(|_| compare(&simulated(design, &mut random), MARGIN, design.alpha).verdict == wanted)
+        .count();
+    found as f64 / rounds as f64
+}
+
+/// One comparison as it might come out.
+pub fn simulated(design: &Design, random: &mut Random) -> Vec<Pair> {
+    let side = |rate: f64, random: &mut Random| {
+        Cluster::new(random.successes(design.repeat, rate.clamp(0.0, 1.0)), design.repeat)
+    };
+    let pair = |_| {
+        let sway = if random.happens(0.5) { design.spread } else { -design.spread };
+        let before = side(design.baseline, random);
+        Pair { before, after: side(design.baseline + design.effect + sway, random) }
+    };
+    (0..design.cases).map(pair).collect()
+}
+
+/// More of something than anyone would run.
+const MOST: u64 = 100_000;
+
+/// The fewest cases with which the design has its power. `None` if no number has.
+pub fn cases_for(design: Design) -> Option<u64> {
+    let first = needed_cases(design.effect, design.variances(), design.alpha, design.power)?.clamp(1, MOST);
+    grown(first, |cases| Design { cases, ..design })
+}
+
+/// The fewest repeats with which so many cases have the power. `None` if the cases differ too much
+/// among themselves for repeats to help.
+pub fn repeats_for(design: Design) -> Option<u64> {
+    let once = Design { repeat: 1, ..design }.variances();
+    let within = once.before.0 + once.after.0;
+    let room =
+        design.cases as f64 * (design.effect / reach(design.alpha, design.power)).powi(2) - once.between;
+    if room <= 0.0 {
+        return None;
+    }
+    let first = (within / room).ceil().clamp(1.0, MOST as f64) as u64;
+    grown(first, |repeat| Design { repeat, ..design })
+}
+
+/// The first number from `first` on, in growing steps, whose design has its power.
+fn grown(first: u64, design: impl Fn(u64) -> Design) -> Option<u64> {
+    let mut number = first;
+    for _ in 0..100 {
+        let planned = design(number);
+        if planned.power_of() >= planned.power {
+            return Some(number);
+        }
+        number = (number + (number / 20).max(1)).min(MOST);
+    }
+    None
+}
+
+/// The smallest gain that the design sees with its power. `None` if it sees none at all.
+pub fn detectable(design: Design) -> Option<f64> {
+    let steps = (1..=100).map(|step| f64::from(step) / 100.0);
+    let possible = steps.take_while(|effect| design.baseline + effect <= 1.0 + 1e-9);
+    possible
+        .map(|effect| Design { effect, ..design })
+        .find(|design| design.power_of() >= design.power)
+        .map(|design| design.effect)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_sample_sizes() {
+        let of = |within: f64, runs| Variances {
+            between: 1.0 / 9.0,
+            before: (within, runs),
+            after: (within, runs),
+        };
+        for (variances, expected) in [(of(0.0, 1), 969), (of(1.0 / 6.0, 1), 3876), (of(1.0 / 6.0, 10), 1260)]
+        {
+            assert_eq!(needed_cases(0.03, variances, 0.05, 0.8), Some(expected));
+        }
+        assert_eq!(needed_cases(0.0, of(0.1, 1), 0.05, 0.8), None);
+    }
+}

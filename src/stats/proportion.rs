@@ -1,0 +1,128 @@
+use statrs::distribution::{Beta, ContinuousCDF};
+
+use super::quantile;
+
+/// Where the truth may lie.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Interval {
+    pub low: f64,
+    pub high: f64,
+}
+
+impl Interval {
+    /// The smallest interval that holds both this and a point.
+    #[must_use]
+    pub fn with(self, point: f64) -> Self {
+        Self { low: self.low.min(point), high: self.high.max(point) }
+    }
+
+    pub fn contains(self, point: f64) -> bool {
+        self.low <= point && point <= self.high
+    }
+
+    /// Cut down to what is possible at all.
+    #[must_use]
+    pub fn within(self, low: f64, high: f64) -> Self {
+        Self { low: self.low.clamp(low, high), high: self.high.clamp(low, high) }
+    }
+}
+
+/// The score interval of a proportion. `None` when nothing was counted.
+pub fn wilson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
+    if trials == 0 || successes > trials {
+        return None;
+    }
+    wilson_effective(successes as f64 / trials as f64, trials as f64, alpha)
+}
+
+/// The same where the points are worth less than their number, because they hang together.
+pub fn wilson_effective(share: f64, points: f64, alpha: f64) -> Option<Interval> {
+    if !(points > 0.0 && (0.0..=1.0).contains(&share)) {
+        return None;
+    }
+    let z = quantile::normal(1.0 - alpha / 2.0);
+    let z2 = z * z / points;
+    let middle = (share + z2 / 2.0) / (1.0 + z2);
+    let reach = z / (1.0 + z2) * (share * (1.0 - share) / points + z2 / (4.0 * points)).sqrt();
+    // Rounding must not leave out the end that is exact.
+    Some(Interval { low: middle - reach, high: middle + reach }.within(0.0, 1.0).with(share))
+}
+
+/// The exact interval of a proportion: never narrower than promised. `None` when nothing was counted.
+pub fn clopper_pearson(successes: u64, trials: u64, alpha: f64) -> Option<Interval> {
+    if trials == 0 || successes > trials {
+        return None;
+    }
+    let failures = trials - successes;
+    let point =
+        |a: u64, b: u64, share: f64| Beta::new(a as f64, b as f64).ok().map(|beta| inverse(&beta, share));
+    let low = if successes == 0 { 0.0 } else { point(successes, failures + 1, alpha / 2.0)? };
+    let high = if failures == 0 { 1.0 } else { point(successes + 1, failures, 1.0 - alpha / 2.0)? };
+    Some(Interval { low, high }.with(successes as f64 / trials as f64))
+}
+
+/// By halving, because that cannot fail to converge.
+fn inverse(beta: &Beta, share: f64) -> f64 {
+    let (mut low, mut high) = (0.0, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if beta.cdf(middle) < share {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    (low + high) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{ProptestConfig, prop_assert, proptest};
+
+    use super::*;
+    use crate::stats::testing::near;
+
+    #[test]
+    fn golden_wilson() {
+        for (successes, trials, low, high) in
+            [(4, 5, 0.3755, 0.9638), (3, 3, 0.4385, 1.0), (0, 3, 0.0, 0.5615), (10, 10, 0.7225, 1.0)]
+        {
+            let interval = wilson(successes, trials, 0.05).expect("an interval");
+            near(interval.low, low);
+            near(interval.high, high);
+        }
+    }
+
+    #[test]
+    fn golden_clopper_pearson() {
+        let interval = clopper_pearson(4, 5, 0.05).expect("an interval");
+        near(interval.low, 0.2836);
+        near(interval.high, 0.9949);
+    }
+
+    #[test]
+    fn nothing_counted_has_no_interval() {
+        assert_eq!((wilson(0, 0, 0.05), clopper_pearson(0, 0, 0.05)), (None, None));
+        assert_eq!(wilson_effective(f64::NAN, 3.0, 0.05), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(128))]
+        #[test]
+        fn intervals_hold_the_share_and_grow_with_it(trials in 1u64..400, part in 0.0f64..1.0) {
+            let successes = (part * trials as f64) as u64;
+            let share = successes as f64 / trials as f64;
+            for make in [wilson, clopper_pearson] {
+                let interval = make(successes, trials, 0.05).expect("an interval");
+                prop_assert!(0.0 <= interval.low && interval.high <= 1.0);
+                prop_assert!(interval.contains(share));
+                if successes < trials {
+                    let next = make(successes + 1, trials, 0.05).expect("an interval");
+                    prop_assert!(next.low >= interval.low && next.high >= interval.high);
+                }
+                let surer = make(successes, trials, 0.01).expect("an interval");
+                prop_assert!(surer.low <= interval.low + 1e-12 && surer.high >= interval.high - 1e-12);
+            }
+        }
+    }
+}
