@@ -26,6 +26,7 @@ pub mod run;
 pub mod sandbox;
 pub mod schema;
 pub mod score;
+pub mod serve;
 pub mod settings;
 pub mod skill;
 pub mod stage;

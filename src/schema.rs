@@ -16,7 +16,7 @@ use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
 use crate::model::Summary;
 use crate::report::{Checked, Listed, ListedRuns};
 use crate::settings;
-use crate::store::{RunInfo, TrialChecks};
+use crate::store::{Label, RunInfo, TrialChecks};
 
 /// A schema under its name.
 pub struct Published {
@@ -47,6 +47,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("runs", written::<ListedRuns>()),
         ("trend", written::<Trend>()),
         ("audit", written::<Audited>()),
+        ("labels", written::<Label>()),
         ("export-trials", written::<ExportedTrial>()),
         ("export-checks", written::<ExportedCheck>()),
     ];

@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["model", "event"]),
     ("report", &["model", "event"]),
     ("history", &["model", "store"]),
+    ("serve", &["model", "agents", "history", "stats", "store"]),
     (
         "pipeline",
         &[

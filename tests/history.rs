@@ -100,6 +100,10 @@ fn a_trend_follows_a_number() {
     assert_eq!(nothing["points"][0]["value"], Value::Null, "nothing measured is no number");
     let shown = project.run(&["trend", "--suite", "e"]).exits(0).stdout;
     assert!(shown.starts_with("pass_rate  ▅▅  0.50 → 0.50\n"), "{shown}");
+    let last = project.run(&["trend", "--last", "1", "--agent", "echo", "--json"]).exits(0).json();
+    assert_eq!(last["points"].as_array().map(Vec::len), Some(1));
+    assert_eq!(last["points"][0]["run"], ids[1]);
+    assert!(project.run(&["trend", "--agent", "nobody"]).exits(0).stdout.contains("no run measured"));
     project.run(&["trend", "happiness"]).exits(2);
 }
 
@@ -127,6 +131,10 @@ fn an_audit_doubts_checks_with_evidence() {
     ] {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
+    let one = project.run(&["audit", "--last", "1"]).exits(0).stdout;
+    assert!(one.contains("passed 6 of 6 in 1 runs"), "{one}");
+    let other = project.run(&["audit", "--suite", "other"]).exits(0).stdout;
+    assert_eq!(other, "0 doubts about 0 checks\n");
     let quiet = project.run(&["audit", "--least", "100", "--strict"]).exits(0).stdout;
     assert_eq!(quiet, "0 doubts about 3 checks, 3 with too few answers to say\n");
 }
@@ -186,5 +194,7 @@ fn badges_and_tables_are_made_for_others() {
     let first = lines.next().expect("a row");
     assert!(first.contains(",'=1+1,"), "no formula reaches a spreadsheet: {first}");
     assert_eq!(lines.count(), 5);
+    project.run(&["export", "--suite", "other", "-o", "none.jsonl"]).exits(0);
+    assert_eq!(std::fs::read_to_string(project.path().join("none.jsonl")).expect("a file"), "");
     project.run(&["export", "nothing-like-it"]).exits(2);
 }

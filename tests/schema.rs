@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 11] = [
+const OUTPUTS: [&str; 12] = [
     "summary",
     "run",
     "checks",
@@ -19,6 +19,7 @@ const OUTPUTS: [&str; 11] = [
     "runs",
     "trend",
     "audit",
+    "labels",
     "export-trials",
     "export-checks",
 ];

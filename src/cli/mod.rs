@@ -25,6 +25,7 @@ mod schema;
 mod show;
 mod trend;
 mod try_prompt;
+mod view;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -58,6 +59,8 @@ enum Command {
     Runs(runs::Args),
     /// Show a run, or one of its trials
     Show(show::Args),
+    /// Look at runs, cases and transcripts in a browser
+    View(view::Args),
     /// Follow a number over the runs of this project
     Trend(trend::Args),
     /// Look for checks that never fail, say nothing about the skill, or flake
@@ -111,6 +114,7 @@ pub fn main() -> ExitCode {
         Command::Try(args) => try_prompt::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Show(args) => show::main(args),
+        Command::View(args) => view::main(&args),
         Command::Trend(args) => trend::main(&args),
         Command::Audit(args) => audit::main(&args),
         Command::Badge(args) => badge::main(&args),

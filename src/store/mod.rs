@@ -6,6 +6,7 @@
 mod cache;
 mod documents;
 mod index;
+mod labels;
 mod live;
 mod log;
 mod records;
@@ -18,6 +19,7 @@ pub use index::{
     CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
     RunRow, Scope, Spent, TrialFilter, TrialRow,
 };
+pub use labels::Label;
 pub use live::Live;
 pub use log::EventLog;
 pub use records::records;

@@ -1,11 +1,12 @@
 //! A run as a grid: its cases down, what they were run under across.
 
 use rusqlite::{Row, params};
+use serde::Serialize;
 
 use super::{Index, IndexError};
 
 /// What trials were run under.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Column {
     pub agent: String,
     pub model: Option<String>,
@@ -13,7 +14,7 @@ pub struct Column {
     pub mode: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseRow {
     pub suite: String,
     pub case: String,
@@ -21,7 +22,7 @@ pub struct CaseRow {
 }
 
 /// The trials of a case under one condition, by their verdict.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseCell {
     pub column: Column,
     pub passed: u64,

@@ -1,11 +1,12 @@
 //! Checks over all their trials.
 
 use rusqlite::params;
+use serde::Serialize;
 
 use super::{Index, IndexError};
 
 /// One check of one trial.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct CheckRow {
     pub id: String,
     pub required: bool,

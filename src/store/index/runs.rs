@@ -1,12 +1,13 @@
 //! The runs, the newest first.
 
 use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
 
 use super::{Index, IndexError};
 use crate::model::Totals;
 
 /// A run in the list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunRow {
     pub id: String,
     /// When it started; empty where nothing says.

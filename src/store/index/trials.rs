@@ -2,11 +2,12 @@
 
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
+use serde::Serialize;
 
 use super::{Index, IndexError};
 
 /// A trial in a list.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TrialRow {
     /// Its place in the index, which is where the next page goes on from. Not kept over a rebuild.
     pub n: i64,
