@@ -81,6 +81,7 @@ pub struct OneRun {
 struct Concluded {
     #[serde(default)]
     gates: Vec<Value>,
+    pass_rate: Option<Value>,
     activation: Option<Value>,
     arms: Option<Value>,
 }
@@ -92,8 +93,8 @@ pub async fn run(State(shared): State<Shared>, Path(id): Path<String>) -> Result
     let row = row.ok_or(Failure::Missing("the run is not in the index yet"))?;
     let file = |name: &str| std::fs::File::open(run.path().join(name)).ok().map(std::io::BufReader::new);
     let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
-    let summary = summary.map(|Concluded { gates, activation, arms }| {
-        json!({"gates": gates, "activation": activation, "arms": arms})
+    let summary = summary.map(|Concluded { gates, pass_rate, activation, arms }| {
+        json!({"gates": gates, "pass_rate": pass_rate, "activation": activation, "arms": arms})
     });
     #[derive(Deserialize)]
     struct Told {
@@ -115,8 +116,31 @@ pub struct CasesAsked {
 
 #[derive(Serialize)]
 pub struct Cases {
-    cases: Vec<CaseRow>,
+    cases: Vec<Case>,
     more: bool,
+}
+
+#[derive(Serialize)]
+struct Case {
+    suite: String,
+    case: String,
+    cells: Vec<Cell>,
+}
+
+/// With how far its rate may be from the true one.
+#[derive(Serialize)]
+struct Cell {
+    #[serde(flatten)]
+    cell: CaseCell,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl Cell {
+    fn of(cell: CaseCell) -> Self {
+        let interval = stats::wilson(cell.passed, cell.passed + cell.failed, stats::ALPHA);
+        Self { cell, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
+    }
 }
 
 pub async fn cases(
@@ -129,7 +153,12 @@ pub async fn cases(
     let mut cases = shared.ask(|index| index.cases_of(&id, after, asked.troubled, limit + 1))?;
     let more = cases.len() > limit;
     cases.truncate(limit);
-    Ok(Json(Cases { cases, more }))
+    let case = |CaseRow { suite, case, cells }| Case {
+        suite,
+        case,
+        cells: cells.into_iter().map(Cell::of).collect(),
+    };
+    Ok(Json(Cases { cases: cases.into_iter().map(case).collect(), more }))
 }
 
 #[derive(Deserialize)]

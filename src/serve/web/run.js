@@ -8,14 +8,26 @@ function columnKey({ agent, model, arm, mode }) {
   return JSON.stringify([agent, model, arm, mode]);
 }
 
+function interval({ low, high }) {
+  return low === null || low === undefined ? "" : ` [${share(low)}, ${share(high)}]`;
+}
+
 function cellView(run, suite, id, cell) {
   if (!cell) return h("td", { class: "faint" }, "–");
   const verdict = together(cell);
-  return h("td", {}, h("a", { class: "cell", tabindex: "-1", href: link("run", run, "case", suite, id) }, mark(verdict), counts(cell)));
+  // One answer says next to nothing about the rate, and its interval would only fill the page.
+  const sure = cell.passed + cell.failed > 1 && h("span", { class: "faint small" }, interval(cell));
+  return h("td", {}, h("a", { class: "cell", tabindex: "-1", href: link("run", run, "case", suite, id) }, mark(verdict), counts(cell), sure));
 }
 
-function interval({ low, high }) {
-  return low === null || low === undefined ? "" : ` [${share(low)}, ${share(high)}]`;
+// What the summary measured, each with how sure it is.
+function measured(summary) {
+  const activation = summary?.activation ?? {};
+  const rows = [["pass rate", summary?.pass_rate], ["precision", activation.precision], ["recall", activation.recall], ["F1", activation.f1]]
+    .filter(([, estimate]) => estimate && estimate.value !== null && estimate.value !== undefined);
+  if (!rows.length) return null;
+  return h("p", { class: "told measured" }, rows.map(([name, estimate]) =>
+    h("span", {}, `${name} `, h("strong", {}, share(estimate.value)), h("span", { class: "faint" }, interval(estimate)))));
 }
 
 function gates(summary) {
@@ -103,7 +115,7 @@ export async function runPage(page, [id]) {
     state, run.notices.map((notice) => h("p", { class: "faint small" }, notice)),
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
-    h("div", { id: "live" }), arms(run.summary), agreed, gates(run.summary),
+    h("div", { id: "live" }), measured(run.summary), arms(run.summary), agreed, gates(run.summary),
     h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find), grid));
   headline(run);
   table();
