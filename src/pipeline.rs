@@ -3,19 +3,24 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod queue;
 mod reuse;
 mod room;
+#[cfg(test)]
+mod testing;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+pub use queue::Retry;
 pub use reuse::{Known, Prior};
 
+use self::queue::{Next, Queue};
 use crate::agents::Agent;
 use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
@@ -57,6 +62,8 @@ pub struct Exam {
     /// Variables of the user's that agents get by name.
     pub pass_env: Vec<String>,
     pub fail_fast: bool,
+    /// How what the outside world broke is tried again.
+    pub retry: Retry,
     /// The share of trials that may stay unscored.
     pub allow_unscored: Ratio,
 }
@@ -154,39 +161,60 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
-    let mut next = 0;
+    let mut queue = Queue::new(exam.plan.trials.len());
     loop {
-        while running.len() < exam.jobs && next < exam.plan.trials.len() && may_begin(&exam, failed) {
-            let trial = &exam.plan.trials[next];
+        while running.len() < exam.jobs && may_begin(&exam, failed) {
+            let Some(index) = queue.take(Instant::now()) else { break };
+            let trial = &exam.plan.trials[index];
             // What cannot be taken over is run.
-            if let Some(Ok((record, new))) = taken_over(&exam, next) {
+            if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
                 remember(&record, &mut troubles);
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
-                next += 1;
                 continue;
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
-            let (exam, index) = (Arc::clone(&exam), next);
+            let exam = Arc::clone(&exam);
             let handle = running.spawn(async move { take(&exam, index).await });
-            in_flight.insert(handle.id(), next);
-            next += 1;
+            in_flight.insert(handle.id(), index);
         }
-        let Some(joined) = running.join_next_with_id().await else { break };
-        let record = match joined {
-            Ok((id, record)) => {
-                in_flight.remove(&id);
-                record
-            }
+        let wakes_at = queue.wakes_at().filter(|_| running.len() < exam.jobs && may_begin(&exam, failed));
+        if running.is_empty() && wakes_at.is_none() {
+            break;
+        }
+        let joined = tokio::select! {
+            Some(joined) = running.join_next_with_id() => joined,
+            () = sleep(wakes_at) => continue,
+        };
+        let (index, record) = match joined {
+            Ok((id, record)) => match in_flight.remove(&id) {
+                Some(index) => (index, record),
+                None => continue,
+            },
             // One panicking trial must not end the run.
             Err(error) => match in_flight.remove(&error.id()) {
                 Some(index) => {
-                    unfinished(&exam.plan, &exam.plan.trials[index], Ended::Crashed, &error.to_string())
+                    let trial = &exam.plan.trials[index];
+                    (index, unfinished(&exam.plan, trial, Ended::Crashed, &error.to_string()))
                 }
                 None => continue,
             },
+        };
+        let record = match queue.settle(index, record, retry_of(&exam, index), Instant::now()) {
+            Next::Done { record, retried } => {
+                if retried && let Err(error) = exam.run_dir.write_record(&record, &exam.scrubber) {
+                    tell(&mut sinks, &RunEvent::Notice { text: error.to_string() });
+                }
+                *record
+            }
+            Next::Again { wait, everyone, why } => {
+                // What cannot be set aside is written over.
+                let _ = exam.run_dir.set_aside(&exam.plan.trials[index].id);
+                tell(&mut sinks, &waiting_event(&exam.plan, index, wait, everyone, &why));
+                continue;
+            }
         };
         tally.add(&record);
         failed |= record.verdict == Verdict::Fail;
@@ -199,7 +227,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     }
     sweep_orphans();
     tally.allow_unscored(exam.allow_unscored);
-    let left = exam.plan.trials.len() - next;
+    let left = queue.left();
     let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
     let outcome = match exam.stop.is_stopping() {
         true => Outcome::Interrupted,
@@ -275,6 +303,29 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let record = prepared.keep(exam, record).await;
     drop(held);
     record
+}
+
+/// Where answers are scripted, the same question gets the same one, and trying again is in vain.
+fn retry_of(exam: &Exam, index: usize) -> Option<Retry> {
+    let stand = exam.suites[exam.plan.trials[index].suite].gateway.as_ref().map(|(_, stand)| *stand);
+    let in_vain = matches!(stand, Some(Stand::Script | Stand::Replay)) || exam.stop.is_stopping();
+    (!in_vain).then_some(exam.retry)
+}
+
+/// Until then, or for good; but never so long that nobody hears that the run is to stop.
+async fn sleep(until: Option<Instant>) {
+    const SHORT: Duration = Duration::from_millis(100);
+    match until {
+        Some(until) => tokio::time::sleep_until(until.min(Instant::now() + SHORT).into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn waiting_event(plan: &Plan, index: usize, wait: Duration, everyone: bool, why: &str) -> RunEvent {
+    let case = &plan.case(&plan.trials[index]).1.id;
+    let who = if everyone { "all trials wait" } else { "it waits" };
+    let text = format!("{case}: {why}; {who} {:.1} s and then it is tried again", wait.as_secs_f64());
+    RunEvent::Notice { text }
 }
 
 /// The rate that decides a case, if one does.

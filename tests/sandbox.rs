@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, claude, path_with};
+use common::{Project, Ran, claude, path_with, wait_until};
 use serde_json::Value;
 
 const EVAL: &str = "\
@@ -326,14 +326,6 @@ fn most_zombies(mut command: Command) -> usize {
         most = most.max(dead).max(children.iter().map(|child| zombies(child).0).max().unwrap_or(0));
     }
     most
-}
-
-fn wait_until(holds: impl Fn() -> bool) {
-    let started = Instant::now();
-    while !holds() {
-        assert!(started.elapsed() < Duration::from_secs(10), "it does not come to hold");
-        std::thread::sleep(Duration::from_millis(20));
-    }
 }
 
 #[test]

@@ -75,7 +75,7 @@ fn also_what_left_the_group_or_shed_its_environment() {
         let left = std::process::Command::new("pgrep").args(["-f", "sleep 31[1-3]"]).output().expect("pgrep");
         assert_eq!(String::from_utf8_lossy(&left.stdout), "", "{script}");
         let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
-        assert_eq!(events.contains("left processes running"), told, "{script}");
+        assert!(!told || events.contains("left processes running"), "{script}");
     }
 }
 

@@ -16,11 +16,11 @@ use crate::history::{Wanted, estimate};
 use crate::intake::{self, Ask, IntakeError, Shared};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
-use crate::pipeline::{Exam, Examined, Prior, Stop, examine};
+use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{Progress, Results, report, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber,
@@ -53,6 +53,12 @@ pub struct Carrying {
     /// Stop when the run has used this many tokens, those from a cache included
     #[arg(long, value_name = "N")]
     max_tokens: Option<String>,
+    /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
+    #[arg(long, value_name = "N")]
+    retries: Option<String>,
+    /// How long to wait before that; twice as long before each further try [default: 20s]
+    #[arg(long, value_name = "TIME")]
+    retry_wait: Option<String>,
     /// Prices of models, before those that are known (TOML)
     #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
     prices: Option<PathBuf>,
@@ -119,6 +125,8 @@ impl Carrying {
             (SANDBOX.name, self.sandbox.clone()),
             (MAX_COST.name, self.max_cost.clone()),
             (MAX_TOKENS.name, self.max_tokens.clone()),
+            (RETRIES.name, self.retries.clone()),
+            (RETRY_WAIT.name, self.retry_wait.clone()),
         ];
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
@@ -139,6 +147,10 @@ impl Carrying {
             return Ok(0);
         }
         let trusted = trust(&plan, self.trust)?;
+        let retry = Retry {
+            times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
+            wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
+        };
         let id = resumed
             .as_ref()
             .map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
@@ -205,6 +217,7 @@ impl Carrying {
                 prior,
                 pass_env: self.env.clone(),
                 fail_fast: self.fail_fast,
+                retry,
                 allow_unscored: self.allow_unscored,
             };
             Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)

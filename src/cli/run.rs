@@ -7,7 +7,7 @@ use crate::intake::{self, IntakeError, Reading};
 use crate::model::Severity;
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
 use crate::report::{render_diagnostics, safe};
-use crate::settings::{JOBS, Layers, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
@@ -129,11 +129,19 @@ fn show_problems(reading: &Reading) {
 }
 
 fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
-    let jobs = layers.pick_global(&JOBS)?;
-    let sandbox = layers.pick_global(&SANDBOX)?;
+    let none = || "none".to_owned();
+    let whole_run = [
+        layers.explain_global(&JOBS, |jobs| jobs.to_string())?,
+        layers.explain_global(&SANDBOX, |mode| mode.name().to_owned())?,
+        layers.explain_global(&MAX_COST, |usd| usd.map_or_else(none, |usd| format!("${usd}")))?,
+        layers.explain_global(&MAX_TOKENS, |most| most.map_or_else(none, |most| most.to_string()))?,
+        layers.explain_global(&RETRIES, |times| times.to_string())?,
+        layers.explain_global(&RETRY_WAIT, |wait| format!("{}s", wait.as_secs_f64()))?,
+    ];
     println!("the whole run");
-    println!("  {:<18} {:<24} {}", JOBS.name, jobs.value, jobs.from);
-    println!("  {:<18} {:<24} {}", SANDBOX.name, sandbox.value.name(), sandbox.from);
+    for (name, value, from) in whole_run {
+        println!("  {name:<18} {value:<24} {from}");
+    }
     for suite in planned {
         println!(
             "{} ({}, {})",

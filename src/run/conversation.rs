@@ -11,7 +11,7 @@ use crate::observe::{ProcessEnd, RawRun, RawTurn};
 use crate::sandbox::Confinement;
 use crate::stage::Workspace;
 
-/// A transcript of fewer bytes is read sooner than another thread could be asked to.
+/// A transcript of fewer bytes is read sooner than another thread could take over what waits.
 const AT_ONCE: u64 = 256 * 1024;
 
 /// One trial's talk with an agent: its user messages, in one session, under one time limit.

@@ -3,7 +3,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::process::Command;
+use tokio::process::{Child, Command};
 use tokio::sync::watch;
 
 use super::kept::keep;
@@ -62,19 +62,7 @@ pub async fn supervise(
     cancel: &Cancel,
 ) -> Supervised {
     let mut notes = Vec::new();
-    let spawned = Command::new(&launch.program)
-        .args(&launch.args)
-        .env_clear()
-        .envs(&launch.env)
-        .env(MARKER, marker)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .process_group(0)
-        .kill_on_drop(true)
-        .spawn();
-    let mut child = match spawned {
+    let mut child = match launched(launch, folder, marker).await {
         Ok(child) => child,
         Err(error) => {
             let why = format!("{}: {error}", launch.program.display());
@@ -121,6 +109,38 @@ pub async fn supervise(
     let _ = child.wait().await;
     bury(None);
     Supervised { end, notes }
+}
+
+/// Starts the process. A machine that is out of something for a moment is asked again.
+async fn launched(launch: &Launch, folder: &Path, marker: &str) -> std::io::Result<Child> {
+    let mut waits = [20, 100, 500].into_iter();
+    loop {
+        let spawned = Command::new(&launch.program)
+            .args(&launch.args)
+            .env_clear()
+            .envs(&launch.env)
+            .env(MARKER, marker)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .process_group(0)
+            .kill_on_drop(true)
+            .spawn();
+        match (spawned, waits.next()) {
+            (Err(error), Some(wait)) if is_passing(&error) => {
+                tokio::time::sleep(Duration::from_millis(wait)).await;
+            }
+            (spawned, _) => return spawned,
+        }
+    }
+}
+
+/// No process, no memory, no file to be had; or a program that is just being written.
+fn is_passing(error: &std::io::Error) -> bool {
+    use rustix::io::Errno;
+    let passing = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::TXTBSY];
+    passing.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 fn ended(status: std::io::Result<std::process::ExitStatus>) -> ProcessEnd {

@@ -54,6 +54,8 @@ pub static KNOBS: &[Described] = &[
     SANDBOX.described(),
     MAX_COST.described(),
     MAX_TOKENS.described(),
+    RETRIES.described(),
+    RETRY_WAIT.described(),
 ];
 
 pub static AGENT: Knob<Vec<String>> = Knob {
@@ -94,10 +96,7 @@ pub static TIMEOUT: Knob<Duration> = Knob {
     env: &["PRACTICUM_TIMEOUT"],
     doc: "The time limit of a trial.",
     shape: shape::duration,
-    parse: |text| {
-        parse_duration(text)
-            .ok_or_else(|| "a duration is a number of seconds, or like 500ms, 20s, 5m, 1h".to_owned())
-    },
+    parse: duration,
     in_file: |suite| suite.run.timeout,
     in_format: |suite| suite.defaults.timeout,
     default: || Duration::from_secs(600),
@@ -265,6 +264,28 @@ pub static MAX_TOKENS: Knob<Option<u64>> = Knob {
     default: || None,
 };
 
+pub static RETRIES: Knob<u32> = Knob {
+    name: "retries",
+    env: &["PRACTICUM_RETRIES"],
+    doc: "How often a trial is tried again that a rate limit or a failed API broke.",
+    shape: || shape::whole(0, 20),
+    parse: |text| whole(text, 0, 20),
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || 2,
+};
+
+pub static RETRY_WAIT: Knob<Duration> = Knob {
+    name: "retry-wait",
+    env: &["PRACTICUM_RETRY_WAIT"],
+    doc: "How long to wait before the first such try; twice as long before each further one.",
+    shape: shape::duration,
+    parse: duration,
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || Duration::from_secs(20),
+};
+
 fn list(text: &str) -> impl Iterator<Item = &str> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty())
 }
@@ -290,6 +311,11 @@ fn whole(text: &str, least: u32, most: u32) -> Result<u32, String> {
 
 fn ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    parse_duration(text)
+        .ok_or_else(|| "a duration is a number of seconds, or like 500ms, 20s, 5m, 1h".to_owned())
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {

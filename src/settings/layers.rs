@@ -80,6 +80,15 @@ impl Layers {
         }
     }
 
+    /// The same for people: its name, its value and who said so.
+    pub fn explain_global<T>(
+        &self,
+        knob: &Knob<T>,
+        shown: impl Fn(&T) -> String,
+    ) -> Result<(&'static str, String, From), SettingsError> {
+        self.pick_global(knob).map(|setting| (knob.name, shown(&setting.value), setting.from))
+    }
+
     fn above_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
         if let Some(text) = self.flags.get(knob.name) {
             return Some((text.clone(), From::Flag));

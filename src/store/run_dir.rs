@@ -125,6 +125,15 @@ impl RunDir {
         Ok(path)
     }
 
+    /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
+    pub fn set_aside(&self, trial: &TrialId) -> std::io::Result<()> {
+        let earlier = self.path.join("earlier");
+        std::fs::create_dir_all(&earlier)?;
+        let from = self.path.join("trials").join(trial.as_str());
+        let free = (1..).map(|n| earlier.join(format!("{}.{n}", trial.as_str()))).find(|path| !path.exists());
+        free.map_or(Ok(()), |to| std::fs::rename(from, to))
+    }
+
     /// Completes a trial's folder: output and checks, everything scrubbed of secrets.
     pub fn close_trial(
         &self,
@@ -135,10 +144,16 @@ impl RunDir {
     ) -> Result<(), StoreError> {
         let path = folder.join("output.txt");
         std::fs::write(&path, output).map_err(StoreError::at(&path))?;
-        let path = folder.join("checks.json");
-        let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
+        write_checks(folder, record)?;
         scrubber.folder(folder).map_err(StoreError::at(folder))
+    }
+
+    /// Writes a trial's record again.
+    pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
+        let folder = self.path.join("trials").join(record.trial.as_str());
+        write_checks(&folder, record)?;
+        let path = folder.join("checks.json");
+        scrubber.file(&path).map_err(StoreError::at(&path))
     }
 
     fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
@@ -149,4 +164,10 @@ impl RunDir {
         std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
     }
+}
+
+fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
+    let path = folder.join("checks.json");
+    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+    std::fs::write(&path, bytes).map_err(StoreError::at(&path))
 }

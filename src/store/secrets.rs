@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::Path;
 
 /// Takes the user's secrets out of what is kept. An agent's shell can see its own key, so a key
@@ -10,6 +11,8 @@ pub struct Scrubber {
 
 /// Shorter values would be found by accident.
 const SHORTEST: usize = 8;
+
+const CHUNK: usize = 64 * 1024;
 
 const MASK: &[u8] = b"[secret]";
 
@@ -51,14 +54,40 @@ impl Scrubber {
         if self.secrets.is_empty() {
             return Ok(());
         }
-        let bytes = match std::fs::read(path) {
-            Ok(bytes) => bytes,
+        let file = match std::fs::File::open(path) {
+            Ok(file) => file,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => return Err(error),
         };
-        match self.bytes(&bytes) {
+        if !self.is_in(file)? {
+            return Ok(());
+        }
+        match self.bytes(&std::fs::read(path)?) {
             Some(clean) => std::fs::write(path, clean),
             None => Ok(()),
+        }
+    }
+
+    /// Whether a secret is in a stream, of which only a part is held at a time: hardly any file has
+    /// one, and some are large.
+    fn is_in(&self, mut stream: impl Read) -> std::io::Result<bool> {
+        let overlap = self.secrets.iter().map(Vec::len).max().unwrap_or(1) - 1;
+        let mut buffer = vec![0; CHUNK + overlap];
+        let mut held = 0;
+        loop {
+            let count = stream.read(&mut buffer[held..])?;
+            if count == 0 {
+                return Ok(false);
+            }
+            let seen = &buffer[..held + count];
+            if self.secrets.iter().any(|secret| find(seen, secret).is_some()) {
+                return Ok(true);
+            }
+            // A secret may begin at the end of one part and go on in the next.
+            let from = seen.len().saturating_sub(overlap);
+            let until = seen.len();
+            buffer.copy_within(from..until, 0);
+            held = until - from;
         }
     }
 
@@ -124,5 +153,22 @@ mod tests {
         ] {
             assert_eq!(scrubber.text(text), expected);
         }
+    }
+
+    #[test]
+    fn a_secret_is_found_wherever_the_parts_of_a_file_meet() {
+        let scrubber =
+            Scrubber { secrets: vec![b"sk-ant-123456".to_vec(), b"longer-than-the-other".to_vec()] };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("f");
+        for before in (CHUNK - 40)..(CHUNK + 40) {
+            std::fs::write(&path, format!("{}sk-ant-123456 end", "s".repeat(before))).expect("written");
+            scrubber.file(&path).expect("scrubbed");
+            let text = std::fs::read_to_string(&path).expect("kept");
+            assert!(text.ends_with("s[secret] end"), "{before}");
+        }
+        std::fs::write(&path, "sk-ant-12345").expect("written");
+        scrubber.file(&path).expect("scrubbed");
+        assert_eq!(std::fs::read_to_string(&path).expect("kept"), "sk-ant-12345");
     }
 }

@@ -130,3 +130,18 @@ pub fn processes_with(text: &str) -> Vec<String> {
         })
         .collect()
 }
+
+/// What Ctrl-C does.
+pub fn interrupt(child: &std::process::Child) {
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("kill").success());
+}
+
+#[track_caller]
+pub fn wait_until(holds: impl Fn() -> bool) {
+    let started = std::time::Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < std::time::Duration::from_secs(20), "it does not come to hold");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
