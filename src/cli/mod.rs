@@ -195,6 +195,9 @@ fn print(text: &str) -> anyhow::Result<()> {
 
 /// The index of a project, up to date. What a person should know about it is said.
 fn index(project: &Path) -> anyhow::Result<Index> {
+    if Index::is_to_be_made(project) {
+        eprintln!("note: the index of runs is made, which may take a while");
+    }
     let index = Index::of(project)?;
     if let Some(notice) = index.notice() {
         eprintln!("note: {}", safe(notice));

@@ -264,11 +264,9 @@ impl<'b> Batch<'b> {
             ])?;
         }
         let said = beginning(&self.run.join("trials").join(id).join("output.txt"));
-        if !said.is_empty() {
-            self.change
-                .prepare_cached("INSERT INTO said (rowid, output) VALUES (?1, ?2)")?
-                .execute(params![n, said])?;
-        }
+        self.change
+            .prepare_cached("INSERT INTO said (rowid, case_id, output) VALUES (?1, ?2, ?3)")?
+            .execute(params![n, record.case, said])?;
         Ok(())
     }
 }

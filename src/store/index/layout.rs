@@ -63,7 +63,7 @@ CREATE TABLE checks (
     score REAL,
     PRIMARY KEY (trial, id)
 ) WITHOUT ROWID;
-CREATE VIRTUAL TABLE said USING fts5 (output, content = '', contentless_delete = 1);
+CREATE VIRTUAL TABLE said USING fts5 (case_id, output, content = '', contentless_delete = 1);
 ";
 
 const DROPS: &str = "

@@ -138,11 +138,17 @@ impl Index {
         if scope.arm.is_none() {
             conditions.push_str(" AND arm <> 'without'");
         }
-        values.push(Value::Integer(i64::try_from(runs).unwrap_or(i64::MAX)));
+        // The conditions stand there twice: first to find the newest runs, then to add up only those.
+        let limit = Value::Integer(i64::try_from(runs).unwrap_or(i64::MAX));
+        values = [values.clone(), vec![limit], values].concat();
         let sql = format!(
-            "SELECT runs.id, runs.started, total(s), ifnull(sum(w), 0) FROM (
-                 SELECT trials.run, {sum} AS s, {whole} AS w FROM trials WHERE {conditions})
-             JOIN runs ON runs.n = run GROUP BY run ORDER BY runs.id DESC LIMIT ?"
+            "WITH newest AS (
+                 SELECT n, id, started FROM runs
+                 WHERE EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
+                 ORDER BY id DESC LIMIT ?)
+             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0)
+             FROM newest JOIN trials ON trials.run = newest.n
+             WHERE {conditions} GROUP BY newest.n ORDER BY newest.id DESC"
         );
         let mut query = self.db.prepare(&sql)?;
         let rows = query.query_map(params_from_iter(values), |row| {

@@ -59,6 +59,9 @@ impl IndexError {
 /// How long to wait for others who write.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// Fewer runs are indexed before anyone wonders.
+const MANY: usize = 20;
+
 /// What a rebuilding found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Found {
@@ -85,6 +88,13 @@ impl Index {
             Err(error) => return Err(error),
         }
         Ok(index)
+    }
+
+    /// Whether there are so many runs and no index that the first answer takes a while.
+    pub fn is_to_be_made(project: &Path) -> bool {
+        let many =
+            || std::fs::read_dir(project.join(".practicum/runs")).is_ok_and(|runs| runs.count() > MANY);
+        !file(project).exists() && many()
     }
 
     /// Makes the index anew from the run directories.

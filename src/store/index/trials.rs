@@ -44,12 +44,12 @@ pub struct TrialFilter {
     pub arm: Option<String>,
     /// `Some(None)` is those without an answer.
     pub passed: Option<Option<bool>>,
-    /// Words that stand in what the agent said last, or a part of the case's id.
+    /// Words that stand in what the agent said last or in the case's id.
     pub text: Option<String>,
 }
 
 const COLUMNS: &str = "
-    trials.n, runs.id, trials.id, suite, case_id, agent, model, arm, mode, attempt, verdict, why, ended, expect,
+    trials.n, runs.id, trials.id, suite, trials.case_id, agent, model, arm, mode, attempt, verdict, why, ended, expect,
     fired, trials.cost_usd, trials.seconds, tokens, reused";
 
 fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
@@ -77,14 +77,21 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
 }
 
 impl TrialFilter {
-    /// The conditions, and what stands for their question marks.
+    /// From where and under which conditions, and what stands for their question marks.
     fn sql(&self) -> (String, Vec<Value>) {
-        let mut sql = String::from("1");
+        let mut sql = String::from("trials JOIN runs ON runs.n = trials.run WHERE 1");
         let mut values = Vec::new();
+        if let Some(text) = self.text.as_deref().filter(|text| !text.trim().is_empty()) {
+            // What has the words comes first and in order, so that a page needs no more of it than it shows.
+            sql = "said CROSS JOIN trials ON trials.n = said.rowid JOIN runs ON runs.n = trials.run
+                   WHERE said MATCH ?"
+                .to_owned();
+            values.push(Value::Text(words(text)));
+        }
         let equal = [
             ("trials.run = (SELECT n FROM runs WHERE id = ?)", &self.run),
             ("suite = ?", &self.suite),
-            ("case_id = ?", &self.case),
+            ("trials.case_id = ?", &self.case),
             ("agent = ?", &self.agent),
             ("arm = ?", &self.arm),
         ];
@@ -102,14 +109,15 @@ impl TrialFilter {
                 values.push(Value::Integer(passed.into()));
             }
         }
-        if let Some(text) = self.text.as_deref().filter(|text| !text.trim().is_empty()) {
-            sql.push_str(
-                " AND (instr(lower(case_id), lower(?)) > 0
-                    OR trials.n IN (SELECT rowid FROM said WHERE said MATCH ?))",
-            );
-            values.extend([Value::Text(text.trim().to_owned()), Value::Text(words(text))]);
-        }
         (sql, values)
+    }
+
+    /// What its rows are in order of.
+    fn place(&self) -> &'static str {
+        match self.text.as_deref().is_some_and(|text| !text.trim().is_empty()) {
+            true => "said.rowid",
+            false => "trials.n",
+        }
     }
 }
 
@@ -129,17 +137,15 @@ impl Index {
         after: Option<i64>,
         limit: usize,
     ) -> Result<Vec<TrialRow>, IndexError> {
-        let (mut conditions, mut values) = filter.sql();
+        let (mut rows, mut values) = filter.sql();
+        let place = filter.place();
         let (beyond, direction) = if filter.run.is_some() { (">", "ASC") } else { ("<", "DESC") };
         if let Some(after) = after {
-            conditions.push_str(&format!(" AND trials.n {beyond} ?"));
+            rows.push_str(&format!(" AND {place} {beyond} ?"));
             values.push(Value::Integer(after));
         }
         values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let sql = format!(
-            "SELECT {COLUMNS} FROM trials JOIN runs ON runs.n = trials.run
-             WHERE {conditions} ORDER BY trials.n {direction} LIMIT ?"
-        );
+        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {place} {direction} LIMIT ?");
         let mut query = self.db.prepare(&sql)?;
         let rows = query.query_map(params_from_iter(values), trial_row)?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -151,11 +157,8 @@ impl Index {
         filter: &TrialFilter,
         mut each: impl FnMut(TrialRow) -> std::io::Result<()>,
     ) -> Result<std::io::Result<()>, IndexError> {
-        let (conditions, values) = filter.sql();
-        let sql = format!(
-            "SELECT {COLUMNS} FROM trials JOIN runs ON runs.n = trials.run
-             WHERE {conditions} ORDER BY trials.n"
-        );
+        let (rows, values) = filter.sql();
+        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {}", filter.place());
         let mut query = self.db.prepare(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
