@@ -22,12 +22,14 @@ pub use reuse::{Known, Prior};
 
 use self::queue::{Next, Queue};
 use crate::agents::Agent;
-use crate::aggregate::{FireRate, Outcome, SuiteGate, Tally};
+use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
 use crate::judge;
 use crate::judge::Judge;
-use crate::model::{Case, Ended, Finding, PassRule, Ratio, Summary, Trial, TrialRecord, Usage, Verdict, Why};
+use crate::model::{
+    Case, Ended, Finding, Noise, PassRule, Ratio, SkillUse, Summary, Trial, TrialRecord, Usage, Verdict, Why,
+};
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
@@ -66,6 +68,10 @@ pub struct Exam {
     pub retry: Retry,
     /// The share of trials that may stay unscored.
     pub allow_unscored: Ratio,
+    /// What is known of the cases when nothing is changed.
+    pub noise: Option<Noise>,
+    /// Whether a case is run no more once its runs tell enough.
+    pub stop_early: bool,
 }
 
 /// What one suite is run and judged with.
@@ -166,6 +172,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         while running.len() < exam.jobs && may_begin(&exam, failed) {
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
+            if exam.stop_early && is_decided(&exam, trial, &mut tally) {
+                continue;
+            }
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
@@ -227,6 +236,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     }
     sweep_orphans();
     tally.allow_unscored(exam.allow_unscored);
+    if let Some(noise) = &exam.noise {
+        tally.know(noise);
+    }
     let left = queue.left();
     let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
     let outcome = match exam.stop.is_stopping() {
@@ -248,6 +260,12 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
     exam.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
     Ok(Examined { summary, troubles })
+}
+
+/// Whether a trial is not needed any more, because those before it decide its case.
+fn is_decided(exam: &Exam, trial: &Trial, tally: &mut Tally) -> bool {
+    let (planned, case) = exam.plan.case(trial);
+    tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
 }
 
 /// Keeps what the closing report shows of trials that did not pass.
@@ -329,10 +347,10 @@ fn waiting_event(plan: &Plan, index: usize, wait: Duration, everyone: bool, why:
 }
 
 /// The rate that decides a case, if one does.
-fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRate> {
+fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     let PassRule::FireRate(own) = case.pass_when else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
-    room::expectation(case).map(|expect| FireRate { expect, threshold })
+    room::expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
@@ -376,6 +394,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         checks: Vec::new(),
         expect: room::expectation(case),
         fired: None,
+        skills: SkillUse::default(),
         usage: Usage::default(),
         cost_usd: Some(0.0),
         model: None,

@@ -9,12 +9,13 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::Value;
 
+use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
-use crate::model::Summary;
-use crate::report::{Checked, Listed, ListedRuns};
+use crate::model::{Noise, Summary};
+use crate::report::{Checked, Listed, ListedRuns, Needed};
 use crate::settings;
 use crate::store::{Label, RunInfo, TrialChecks};
 
@@ -44,6 +45,9 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("power", written::<Needed>()),
+        ("compare", written::<Comparisons>()),
+        ("noise", written::<Noise>()),
         ("runs", written::<ListedRuns>()),
         ("trend", written::<Trend>()),
         ("audit", written::<Audited>()),

@@ -15,6 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
+    ("git_ref", &["skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
@@ -29,9 +30,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("judge", &["model", "llm"]),
     ("stats", &["model"]),
     ("aggregate", &["model", "stats"]),
+    ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event"]),
+    ("report", &["model", "event", "stats", "compare"]),
     ("history", &["model", "store"]),
     ("serve", &["model", "agents", "history", "stats", "store"]),
     (
@@ -60,7 +62,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill",
         ],
     ),
-    ("schema", &["model", "dialects", "event", "gateway", "history", "report", "settings", "store"]),
+    (
+        "schema",
+        &["model", "compare", "dialects", "event", "gateway", "history", "report", "settings", "store"],
+    ),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 12] = [
+const OUTPUTS: [&str; 15] = [
     "summary",
     "run",
     "checks",
@@ -22,6 +22,9 @@ const OUTPUTS: [&str; 12] = [
     "labels",
     "export-trials",
     "export-checks",
+    "power",
+    "compare",
+    "noise",
 ];
 
 #[test]
@@ -277,5 +280,15 @@ fn what_is_told_of_many_runs_is_as_published() {
         for line in lines.lines() {
             validators.holds(&format!("export-{table}"), &serde_json::from_str(line).expect("JSON"));
         }
+    }
+}
+
+#[test]
+fn what_power_prints_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[]);
+    for args in [&["--effect", "0.3"] as &[&str], &["--cases", "3", "--effect", "0.05", "--spread", "0.4"]] {
+        let ran = project.run(&[&["power", "--baseline", "0.5", "--json"], args].concat()).exits(0);
+        validators.holds("power", &ran.json());
     }
 }

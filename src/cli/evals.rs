@@ -8,7 +8,7 @@ use crate::intake::Ask;
 use crate::settings::project_root;
 
 /// Which evals.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Evals {
     /// Skill folders, SKILL.md files, eval folders or eval files
     #[arg(default_value = ".")]
@@ -25,6 +25,11 @@ pub struct Evals {
 }
 
 impl Evals {
+    /// Those at these paths, found and read as usual.
+    pub fn at(paths: Vec<PathBuf>) -> Self {
+        Self { paths, evals: None, skill: None, dialect: None }
+    }
+
     pub fn ask(&self) -> Ask {
         Ask {
             paths: self.paths.clone(),
@@ -43,7 +48,7 @@ impl Evals {
 }
 
 /// How they are run. Each is the topmost layer of a setting.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Choices {
     /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
     /// or auto (repeatable)
@@ -79,6 +84,17 @@ pub struct Choices {
 }
 
 impl Choices {
+    #[must_use]
+    pub fn with_mode(self, mode: &str) -> Self {
+        Self { mode: Some(mode.to_owned()), ..self }
+    }
+
+    /// So many runs, unless the user said how many.
+    #[must_use]
+    pub fn with_repeat(self, runs: u32) -> Self {
+        Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
+    }
+
     /// What was said, by the settings' names.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));

@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use super::{runtime, sweep_up};
 use crate::agents::Agent;
 use crate::dialects;
-use crate::event::Sinks;
+use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::history::{Wanted, estimate};
 use crate::intake::{self, Ask, IntakeError, Shared};
@@ -18,16 +18,16 @@ use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
-use crate::report::{Progress, Results, report, safe};
+use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
-    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber,
+    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
 };
 
 /// How trials are carried out, whichever they are.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub struct Carrying {
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
@@ -38,6 +38,13 @@ pub struct Carrying {
     /// The share of trials that may stay unscored without the run counting as incomplete
     #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
     allow_unscored: Ratio,
+    /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
+    /// intervals are given)
+    #[arg(long)]
+    stop_early: bool,
+    /// Let a case that is known to be flaky fail a gate alone
+    #[arg(long)]
+    count_flaky: bool,
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
     script: Option<PathBuf>,
@@ -83,6 +90,9 @@ pub struct Carrying {
     /// Leave the agents' workspaces where they are
     #[arg(long)]
     keep_workspaces: bool,
+    /// Show no plan and no progress, only the results
+    #[arg(short, long)]
+    quiet: bool,
     /// Print the summary document, and nothing else, on standard output
     #[arg(long)]
     pub json: bool,
@@ -100,6 +110,14 @@ pub struct Errand {
     pub notices: Vec<String>,
     /// The run that is gone on with.
     pub resumed: Option<RunDir>,
+}
+
+/// An exam that was held.
+pub struct Held {
+    pub examined: Examined,
+    pub run_dir: RunDir,
+    scripted: bool,
+    replayed: bool,
 }
 
 fn parse_ratio(text: &str) -> Result<Ratio, String> {
@@ -131,7 +149,28 @@ impl Carrying {
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
     }
 
+    /// The same with nothing taken over from earlier runs.
+    #[must_use]
+    pub fn anew(self) -> Self {
+        Self { no_cache: true, ..self }
+    }
+
+    /// Carries it out and shows what came of it.
     pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
+        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let results = Results {
+            summary: &held.examined.summary,
+            troubles: &held.examined.troubles,
+            run_dir: held.run_dir.path(),
+            scripted: held.scripted,
+            replayed: held.replayed,
+        };
+        show_results(&results, self.json)?;
+        Ok(held.examined.summary.exit)
+    }
+
+    /// Carries it out. `None` if nothing was to be run.
+    pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
         let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
@@ -140,13 +179,19 @@ impl Carrying {
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
-        show_plan(&plan, prior.count());
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-        show_estimate(&plan, &prior, &project, jobs);
+        if !self.quiet || self.dry_run {
+            show_plan(&plan, prior.count());
+            show_estimate(&plan, &prior, &project, jobs);
+        }
         if self.dry_run {
-            return Ok(0);
+            return Ok(None);
         }
         let trusted = trust(&plan, self.trust)?;
+        let noise = match self.count_flaky {
+            true => None,
+            false => read_noise(&project).map_err(|why| anyhow!(why))?,
+        };
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -178,9 +223,9 @@ impl Carrying {
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let scrubber = Scrubber::new(&environment);
-        let mut sinks: Vec<Box<dyn crate::event::Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
-        sinks.push(Box::new(Progress::new(std::io::stderr())));
+        sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
             let shared =
@@ -219,6 +264,8 @@ impl Carrying {
                 fail_fast: self.fail_fast,
                 retry,
                 allow_unscored: self.allow_unscored,
+                noise,
+                stop_early: self.stop_early,
             };
             Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
         })?;
@@ -226,15 +273,19 @@ impl Carrying {
         if self.keep_workspaces {
             eprintln!("workspaces kept in {}", rooms.keep().display());
         }
-        let results = Results {
-            summary: &examined.summary,
-            troubles: &examined.troubles,
-            run_dir: run_dir.path(),
-            scripted,
-            replayed: ask.replay.is_some(),
-        };
-        show_results(&results, self.json)?;
-        Ok(examined.summary.exit)
+        Ok(Some(Held { examined, run_dir, scripted, replayed: ask.replay.is_some() }))
+    }
+}
+
+/// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
+fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+    let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
+    match (quiet, looks) {
+        (true, _) => None,
+        (false, true) => Some(Box::new(LiveView::begin())),
+        (false, false) => Some(Box::new(Progress::new(std::io::stderr()))),
     }
 }
 

@@ -7,6 +7,7 @@ mod badge;
 mod builtin_agent;
 mod check;
 mod clean;
+mod compare;
 mod confined;
 mod convert;
 mod doctor;
@@ -18,6 +19,8 @@ mod gateway;
 mod init;
 mod lint;
 mod list;
+mod noise;
+mod power;
 mod reindex;
 mod run;
 mod runs;
@@ -55,6 +58,12 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
+    Compare(Box<compare::Args>),
+    /// Measure how much the same thing differs from itself
+    Noise(Box<noise::Args>),
+    /// Ask how many runs a comparison needs, before paying for them
+    Power(power::Args),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -100,7 +109,7 @@ enum Command {
 const EXIT_CODES: &str = "\
 Exit codes:
   0    every gate holds
-  1    a gate failed
+  1    a gate failed, or a comparison found a loss
   2    bad usage, an eval file that cannot be understood, or an invalid skill
   3    the run could not be completed; its results are kept
   4    the budget was used up; the results so far are kept
@@ -112,6 +121,9 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Compare(args) => compare::main(*args),
+        Command::Noise(args) => noise::main(*args),
+        Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Show(args) => show::main(args),
         Command::View(args) => view::main(&args),

@@ -1,7 +1,7 @@
 use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
-use super::exam::{Carrying, Errand};
+use super::exam::{Carrying, Errand, Held};
 use super::{colour, complain, environment};
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::Severity;
@@ -81,17 +81,45 @@ fn run(args: Args) -> anyhow::Result<u8> {
         Some(wanted) => as_begun(args, &wanted)?,
         None => args,
     };
+    match errand(&args, |_| Ok(()))? {
+        Some(errand) => args.carrying.carry_out(errand),
+        None => Ok(0),
+    }
+}
+
+/// Runs evals for another command, which may change what was read, and shows nothing of the result.
+/// `None` if nothing was to be run.
+pub fn hold(
+    evals: Evals,
+    choices: Choices,
+    carrying: Carrying,
+    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Held>> {
+    let (case, only, shard, resume) = (Vec::new(), None, None, None);
+    let args = Args { evals, choices, case, only, shard, carrying, resume, explain: false };
+    match errand(&args, amend)? {
+        Some(errand) => args.carrying.hold(errand),
+        None => Ok(None),
+    }
+}
+
+/// What is to be done. `None` if it was only to be explained.
+fn errand(
+    args: &Args,
+    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Errand>> {
     let environment = environment();
     let ask = args.carrying.ask(args.evals.ask());
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.carrying.flags());
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
-    let reading = intake::read(&ask, &environment)?;
+    let mut reading = intake::read(&ask, &environment)?;
     show_problems(&reading);
     if reading.has_errors() {
         bail!("some eval files cannot be understood; nothing was run");
     }
+    amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
@@ -99,7 +127,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
     }
     if args.explain {
         explain(&planned, &layers)?;
-        return Ok(0);
+        return Ok(None);
     }
     let filter = Filter {
         cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
@@ -114,8 +142,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?),
         None => None,
     };
-    let errand = Errand { plan, agents, ask, layers, project, environment, notices, resumed };
-    args.carrying.carry_out(errand)
+    Ok(Some(Errand { plan, agents, ask, layers, project, environment, notices, resumed }))
 }
 
 /// Errors and warnings. Notices are for `check`, which is asked for them.

@@ -61,6 +61,13 @@ impl GateName {
     }
 }
 
+impl GateResult {
+    /// Whether what was measured is too little. Missing answers are another matter.
+    pub fn fails(&self) -> bool {
+        !self.ok && self.value.is_some_and(|value| value < self.threshold)
+    }
+}
+
 /// A gate after the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GateResult {
@@ -72,6 +79,14 @@ pub struct GateResult {
     /// The ends of the value's interval, where one is known.
     pub low: Option<f64>,
     pub high: Option<f64>,
+    /// The value if everything without an answer had failed.
+    #[serde(default)]
+    pub worst: Option<f64>,
     pub threshold: f64,
+    /// Flaky cases without which it holds. What they do is no worse than what they do anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub spared: Vec<String>,
+    /// Whether the value reaches the threshold, and would with the worst of what is missing, unless
+    /// so much may be missing.
     pub ok: bool,
 }

@@ -10,6 +10,7 @@ mod duration;
 mod ended;
 mod estimate;
 mod gate;
+mod noise;
 mod observation;
 mod path;
 mod ratio;
@@ -31,14 +32,18 @@ pub use duration::{format_duration, parse_duration};
 pub use ended::Ended;
 pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
+pub use noise::{Noise, NoisyCase};
 pub use observation::{
     Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
 };
 pub use path::RelPath;
 pub use ratio::Ratio;
-pub use record::TrialRecord;
+pub use record::{SkillUse, TrialRecord};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
-pub use summary::{CaseSummary, CheckSummary, FiredCount, Summary, Tokens, Totals};
+pub use summary::{
+    ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
+    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Routed, Summary, Tokens, Totals, VoidPair,
+};
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

@@ -28,6 +28,8 @@ pub struct TrialRecord {
     pub expect: Option<Expect>,
     /// Whether the skill fired; `None` where the run cannot say or nobody asked.
     pub fired: Option<bool>,
+    #[serde(default, skip_serializing_if = "SkillUse::is_empty")]
+    pub skills: SkillUse,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub model: Option<String>,
@@ -35,6 +37,23 @@ pub struct TrialRecord {
     /// Things worth telling that change no verdict: a failed teardown, a changed fixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+}
+
+/// Which skills a trial was about, and which were taken up.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SkillUse {
+    /// Those that the case's expectation names.
+    pub about: Vec<String>,
+    /// Those that the agent took up, rivals among them, by their own names.
+    pub activated: Vec<String>,
+    /// Whether the user named the skill, which leaves the agent nothing to decide.
+    pub invoked: bool,
+}
+
+impl SkillUse {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl TrialRecord {

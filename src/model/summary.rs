@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::GateResult;
+use super::{Compared, Estimate, Expect, GateResult};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,9 +23,154 @@ pub struct Summary {
     pub tokens: Tokens,
     /// How long the whole run took.
     pub seconds: f64,
+    /// The share of trials that pass, those without the skill left out.
+    #[serde(default)]
+    pub pass_rate: PassRate,
+    /// Means over the cases that ran at least so often. Empty where each ran once.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reliability: Vec<Reliability>,
     pub gates: Vec<GateResult>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
+    /// Whether skills fired where they should; `None` if no case is about that.
+    #[serde(default)]
+    pub activation: Option<ActivationSummary>,
+    /// With the skill against without it, or a version against an earlier one; `None` with one arm.
+    #[serde(default)]
+    pub arms: Option<ArmsSummary>,
+    /// With `--stop-early`: trials that were not run because those before them told enough. Then
+    /// nothing has an interval.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<u64>,
+}
+
+/// A pass rate, never without what is not in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PassRate {
+    #[serde(flatten)]
+    pub rate: Estimate,
+    /// What it would be if every trial without a verdict had failed.
+    pub worst: Option<f64>,
+    /// How many those are. Trials that were skipped on purpose are not among them.
+    pub not_scored: u64,
+}
+
+/// What can be expected of several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reliability {
+    pub k: u64,
+    /// The chance that at least one of k runs passes (pass@k).
+    pub pass_at_k: f64,
+    /// The chance that all of k runs pass (pass^k).
+    pub pass_hat_k: f64,
+}
+
+/// Observed activation against what was wanted. Counts are of runs.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActivationSummary {
+    #[serde(flatten)]
+    pub all: ActivationRates,
+    /// The same for each skill, mode and agent alone.
+    pub skills: Vec<ActivationPart>,
+    pub modes: Vec<ActivationPart>,
+    pub agents: Vec<ActivationPart>,
+    /// Which skill was wanted, which was taken up, in how many runs.
+    pub routing: Vec<Routed>,
+    /// Cases of which no run could tell whether the skill fires: neither passed nor failed.
+    pub unmeasured: u64,
+    /// Runs in which the user named the skill, so that nothing was left to be decided. In no rate.
+    pub invoked: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActivationRates {
+    pub tp: u64,
+    pub fp: u64,
+    pub tn: u64,
+    #[serde(rename = "fn")]
+    pub fn_: u64,
+    /// Runs in which either was fine.
+    pub acceptable: u64,
+    /// Runs that cannot tell.
+    pub error: u64,
+    pub precision: Estimate,
+    pub recall: Estimate,
+    pub f1: Estimate,
+    pub accuracy: Estimate,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ActivationPart {
+    pub name: String,
+    #[serde(flatten)]
+    pub rates: ActivationRates,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Routed {
+    /// `None`: no skill under test was wanted.
+    pub expected: Option<String>,
+    /// `None`: no skill was taken up.
+    pub fired: Option<String>,
+    pub runs: u64,
+}
+
+/// How often the skill fires for a query.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FireRate {
+    #[serde(flatten)]
+    pub rate: Estimate,
+    pub expect: Expect,
+    /// The rate that decides the case; `None` where each run is marked by itself.
+    pub threshold: Option<f64>,
+    /// Whether the rate is where it should be; `None` if it was not measured or nothing is wanted.
+    pub passes: Option<bool>,
+}
+
+/// Two arms on the same cases.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmsSummary {
+    /// The arm that the other is compared with, and that other.
+    pub before: String,
+    pub after: String,
+    #[serde(flatten)]
+    pub result: ArmsResult,
+    /// Pairs in which one trial did not belong to its arm. Neither counts.
+    pub void_pairs: u64,
+    /// The first of them, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub voided: Vec<VoidPair>,
+    /// Each suite alone, its verdict corrected for their number. Empty with one suite.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub suites: Vec<ArmsOfSuite>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmsResult {
+    /// The pass rate after minus the one before, a mean over cases.
+    pub difference: Estimate,
+    pub verdict: Compared,
+    /// How likely chance alone would make such a difference.
+    pub chance: f64,
+    /// About how many runs more would tell, and what they would cost, where these do not.
+    pub more_runs: Option<u64>,
+    pub more_usd: Option<f64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ArmsOfSuite {
+    pub suite: String,
+    #[serde(flatten)]
+    pub result: ArmsResult,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct VoidPair {
+    pub suite: String,
+    pub case: String,
+    pub agent: String,
+    pub attempt: u32,
+    pub why: String,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -60,8 +205,15 @@ pub struct CaseSummary {
     pub not_scored: u64,
     /// How the agent's processes ended, and how often.
     pub endings: BTreeMap<String, u64>,
+    #[serde(default)]
+    pub pass_rate: PassRate,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reliability: Vec<Reliability>,
     /// In how many trials the skill fired by itself.
     pub fired: FiredCount,
+    /// `None` where the case asks nothing about activation.
+    #[serde(default)]
+    pub fire_rate: Option<FireRate>,
     pub checks: Vec<CheckSummary>,
 }
 

@@ -9,8 +9,8 @@ use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::{Exhibit, Marks, statements};
 use crate::model::{
-    Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need, Observation, Stimulus,
-    Trial, TrialRecord, Verdict, Why, WorkspaceView,
+    Activation, By, Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need,
+    Observation, SkillUse, Stimulus, Trial, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
@@ -359,6 +359,7 @@ impl Prepared<'_> {
             checks,
             expect: expectation(self.case),
             fired: self.fired(&seen),
+            skills: self.skill_use(&seen),
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             model: seen.model.clone(),
@@ -395,6 +396,24 @@ impl Prepared<'_> {
         }
     }
 
+    fn skill_use(&self, seen: &Observation) -> SkillUse {
+        let about = match observed_activation(self.case) {
+            Some(activation) => activation.skills.clone(),
+            None => Vec::new(),
+        };
+        let mut activated: Vec<String> =
+            seen.activated.iter().map(|activated| self.names.own(&activated.skill).to_owned()).collect();
+        activated.sort_unstable();
+        activated.dedup();
+        let invoked = match &self.case.stimulus {
+            Stimulus::SkillCommand { .. } => true,
+            Stimulus::Turns(turns) => {
+                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| self.names.has(name))
+            }
+        };
+        SkillUse { about, activated, invoked }
+    }
+
     /// Writes the trial's folder. Only then does anyone hear of it.
     pub async fn keep(self, exam: &Arc<Exam>, recorded: Recorded) -> TrialRecord {
         let Recorded { mut record, seen } = recorded;
@@ -422,10 +441,41 @@ pub struct Recorded {
     seen: Observation,
 }
 
-/// What a case wants of the skill's activation, if it wants anything.
+/// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is
+/// never counted with what was seen.
 pub fn expectation(case: &Case) -> Option<Expect> {
+    observed_activation(case).map(|activation| activation.expect)
+}
+
+fn observed_activation(case: &Case) -> Option<&Activation> {
     case.checks.iter().find_map(|check| match &check.kind {
-        CheckKind::Activation(activation) => Some(activation.expect),
+        CheckKind::Activation(activation) => Some(activation).filter(|asked| asked.by == By::Observed),
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
     })
+}
+
+/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
+fn commanded(prompt: &str) -> Option<&str> {
+    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
+    let word = rest.split(|c: char| c.is_whitespace()).next()?;
+    word.rsplit(':').next().filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_that_the_user_names_is_recognised() {
+        for (prompt, expected) in [
+            ("/greeter Alice", Some("greeter")),
+            ("  $greeter", Some("greeter")),
+            ("/harbour:greeter now", Some("greeter")),
+            ("Use /greeter", None),
+            ("/ nothing", None),
+            ("greeter", None),
+        ] {
+            assert_eq!(commanded(prompt), expected, "{prompt}");
+        }
+    }
 }

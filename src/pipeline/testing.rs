@@ -17,6 +17,7 @@ pub fn ended_record(ended: Ended) -> TrialRecord {
         checks: Vec::new(),
         expect: None,
         fired: None,
+        skills: Default::default(),
         usage: Usage::default(),
         cost_usd: None,
         model: None,

@@ -112,3 +112,26 @@ pub struct ListedRun {
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
 }
+
+/// What a comparison takes: `power --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What a comparison takes (power --json)")]
+pub struct Needed {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// Which of them was looked for: cases, repeat, effect or power.
+    pub sought: &'static str,
+    /// The pass rate before.
+    pub baseline: f64,
+    /// How much it changes.
+    pub effect: Option<f64>,
+    pub cases: Option<u64>,
+    /// Runs of each case on each side.
+    pub repeat: Option<u64>,
+    /// Runs in all. `None`, like what was looked for, if no number is enough.
+    pub runs: Option<u64>,
+    /// The chance that the comparison shows a change of this size.
+    pub power: Option<f64>,
+    /// The chance that it shows one where there is none.
+    pub alpha: f64,
+}

@@ -2,9 +2,12 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+pub mod comparison;
 mod diagnostics;
 mod documents;
+pub mod figures;
 mod json;
+mod live;
 mod progress;
 mod safe;
 mod text;
@@ -14,8 +17,10 @@ use std::path::Path;
 
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
-    Checked, CheckedFile, Listed, ListedCase, ListedRun, ListedRuns, ListedSuite, ListedTrials, Problem,
+    Checked, CheckedFile, Listed, ListedCase, ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed,
+    Problem,
 };
+pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;
 

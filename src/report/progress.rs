@@ -1,9 +1,8 @@
-use std::fmt::Write as _;
 use std::io::Write;
 
 use super::safe;
 use crate::event::{RunEvent, Sink};
-use crate::model::Verdict;
+use crate::model::{TrialRecord, Verdict};
 
 /// Plain progress, one line a finished trial, on standard error.
 pub struct Progress<W> {
@@ -15,6 +14,12 @@ pub struct Progress<W> {
 impl<W: Write + Send> Progress<W> {
     pub fn new(out: W) -> Self {
         Self { out, done: 0, trials: 0 }
+    }
+
+    /// In one call: standard error has no buffer.
+    fn say(&mut self, mut line: String) -> std::io::Result<()> {
+        line.push('\n');
+        self.out.write_all(line.as_bytes())
     }
 }
 
@@ -32,32 +37,23 @@ impl<W: Write + Send> Sink for Progress<W> {
             RunEvent::TrialStarted { .. } | RunEvent::RunFinished { .. } => Ok(()),
             RunEvent::TrialFinished { record } => {
                 self.done += 1;
-                let word = match &record.verdict {
-                    Verdict::Pass => "passed",
-                    Verdict::Fail => "failed",
-                    Verdict::NotScored(_) => "not scored",
-                };
-                say(
-                    &mut self.out,
-                    format_args!(
-                        "[{}/{}] {word:<10} {} #{} ({}, {:.1} s)",
-                        self.done,
-                        self.trials,
-                        safe(&record.case),
-                        record.attempt,
-                        safe(&record.condition.agent),
-                        record.seconds
-                    ),
-                )
+                self.say(finished_line(self.done, self.trials, record))
             }
-            RunEvent::Notice { text } => say(&mut self.out, format_args!("note: {}", safe(text))),
+            RunEvent::Notice { text } => self.say(notice_line(text)),
         }
     }
 }
 
-/// Standard error has no buffer, so that a line in parts would be many calls.
-fn say(out: &mut impl Write, line: std::fmt::Arguments<'_>) -> std::io::Result<()> {
-    let mut text = String::new();
-    let _ = writeln!(text, "{line}");
-    out.write_all(text.as_bytes())
+pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord) -> String {
+    let word = match &record.verdict {
+        Verdict::Pass => "passed",
+        Verdict::Fail => "failed",
+        Verdict::NotScored(_) => "not scored",
+    };
+    let (case, agent) = (safe(&record.case), safe(&record.condition.agent));
+    format!("[{done}/{trials}] {word:<10} {case} #{} ({agent}, {:.1} s)", record.attempt, record.seconds)
+}
+
+pub(super) fn notice_line(text: &str) -> String {
+    format!("note: {}", safe(text))
 }

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use anstyle::{AnsiColor, Style};
 
-use super::{Report, Results, safe};
+use super::{Report, Results, figures, safe};
 use crate::model::{CaseSummary, Summary, TrialRecord, Verdict};
 
 /// The closing summary for a terminal: the verdict first.
@@ -34,20 +34,16 @@ impl Report for Text {
             writeln!(out, "\n  {FAINT}more: practicum show {run} CASE{FAINT:#}")?;
         }
         writeln!(out)?;
+        figures_lines(summary, out)?;
         for gate in &summary.gates {
-            let (style, word) = match (gate.ok, gate.value) {
-                (true, _) => (GOOD, "holds"),
-                (false, Some(_)) => (BAD, "fails"),
-                (false, None) => (UNSURE, "not measured"),
+            let (figures, word) = figures::gate(gate);
+            let style = match (gate.ok, gate.fails()) {
+                (true, _) => GOOD,
+                (false, true) => BAD,
+                (false, false) => UNSURE,
             };
-            let value = gate.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
             let name = gate.name.name();
-            writeln!(
-                out,
-                "  gate {name} of {}: {value} (needs {:.2}) {style}{word}{style:#}",
-                safe(&gate.suite),
-                gate.threshold
-            )?;
+            writeln!(out, "  gate {name} of {}: {figures} {style}{word}{style:#}", safe(&gate.suite))?;
         }
         let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
         let tokens = summary.tokens.input + summary.tokens.output;
@@ -87,6 +83,22 @@ fn verdict_line(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)
 }
 
+/// What the trials come to, with how sure that is.
+fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
+    let rate = figures::pass_rate(&summary.pass_rate);
+    writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
+    if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
+        writeln!(out, "  {left_out} trials were not needed: those before them told enough")?;
+    }
+    let activation = summary.activation.as_ref().map(figures::activation);
+    let arms = summary.arms.as_ref().map(figures::arms);
+    for line in activation.into_iter().chain(arms).flatten() {
+        writeln!(out, "  {line}")?;
+    }
+    Ok(())
+}
+
 fn case_line(case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
     let (style, mark) = match (case.failed, case.not_scored, case.passed) {
         (0, 0, 1..) => (GOOD, "✓"),
@@ -99,9 +111,13 @@ fn case_line(case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
         (0, 0) => String::new(),
         (yes, no) => format!(" · fired {yes}/{}", yes + no),
     };
+    let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
+        (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
+        _ => String::new(),
+    };
     writeln!(
         out,
-        "  {style}{mark}{style:#} {} {FAINT}{}{arm} · {}/{runs} passed{fired}{FAINT:#}",
+        "  {style}{mark}{style:#} {} {FAINT}{}{arm} · {}/{runs} passed{interval}{fired}{FAINT:#}",
         safe(&case.id),
         safe(&case.agent),
         case.passed,

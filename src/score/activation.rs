@@ -14,6 +14,16 @@ impl Names {
         Self { pairs }
     }
 
+    /// A skill's own name, by the one it has in the room. Skills that are not under test have one name.
+    pub fn own<'n>(&'n self, staged: &'n str) -> &'n str {
+        self.pairs.iter().find(|(_, name)| name == staged).map_or(staged, |(own, _)| own)
+    }
+
+    /// Whether a skill under test is known by this name.
+    pub fn has(&self, name: &str) -> bool {
+        self.pairs.iter().any(|(own, staged)| own == name || staged == name)
+    }
+
     fn staged<'n>(&'n self, own: &'n str) -> &'n str {
         self.pairs.iter().find(|(name, _)| name == own).map_or(own, |(_, staged)| staged)
     }

@@ -12,6 +12,14 @@ pub fn holm(chances: &[f64]) -> Vec<f64> {
     corrected
 }
 
+/// The bound for each of several chances, when most of them could not be small whatever came out
+/// (Tarone's): only those that could be count. `least` are the smallest they could have been.
+pub fn tarone(least: &[f64], alpha: f64) -> f64 {
+    let could = |number: usize| least.iter().filter(|chance| **chance <= alpha / number as f64).count();
+    let number = (1..=least.len().max(1)).find(|number| could(*number) <= *number);
+    alpha / number.unwrap_or(1) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
@@ -30,6 +38,18 @@ mod tests {
             let corrected = holm(&chances);
             assert_eq!(corrected.len(), chances.len());
             corrected.iter().zip(expected).for_each(|(actual, expected)| near(*actual, expected));
+        }
+    }
+
+    #[test]
+    fn cases_that_could_not_tell_make_the_others_no_harder() {
+        for (least, expected) in [
+            (vec![], 0.05),
+            (vec![0.0079, 1.0, 1.0, 1.0], 0.05),
+            (vec![0.0079; 3], 0.05 / 3.0),
+            (vec![0.03, 0.03, 0.03], 0.05 / 2.0),
+        ] {
+            near(tarone(&least, 0.05), expected);
         }
     }
 

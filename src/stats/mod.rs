@@ -22,13 +22,14 @@ mod testing;
 pub use bootstrap::bootstrap_ratio;
 pub use clustered::{Cluster, StandardErrors, clustered_rate, standard_errors};
 pub use confusion::{Confusion, Rates, f1_band, rate_band, rates};
-pub use correction::holm;
+pub use correction::{holm, tarone};
 pub use exact::{fisher, mcnemar, sign_test, stratified};
 pub use kappa::{Kappa, kappa};
-pub use paired::{Comparison, MARGIN, Pair, compare};
+pub use paired::{Comparison, MARGIN, Pair, compare, mean_difference, together};
 pub use passing::{pass_at_k, pass_hat_k};
 pub use power::{
-    Design, Variances, cases_for, detectable, needed_cases, repeats_for, simulated, simulated_power,
+    Design, Question, Sought, Variances, answer, cases_for, detectable, needed_cases, repeats_for, simulated,
+    simulated_power,
 };
 pub use proportion::{Interval, clopper_pearson, wilson, wilson_effective};
 pub use random::Random;

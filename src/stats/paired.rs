@@ -1,6 +1,7 @@
 //! Two ways of doing the same cases: which is better, and can that be said?
 
 use super::clustered::Cluster;
+use super::correction::holm;
 use super::exact::stratified;
 use super::proportion::{Interval, wilson_effective};
 use super::quantile;
@@ -24,6 +25,33 @@ impl Pair {
         stratified(&[self.sides()])
     }
 
+    /// The same with as many passes and runs, had they differed as much as they could.
+    pub fn least_chance(self) -> f64 {
+        let passed = self.before.passed + self.after.passed;
+        let most = |side: Cluster, other: Cluster| {
+            let own = passed.min(side.runs);
+            stratified(&[(Cluster::new(own, side.runs), Cluster::new(passed - own, other.runs))])
+        };
+        most(self.before, self.after).min(most(self.after, self.before))
+    }
+
+    /// How likely runs that pass at this rate, whatever is done, differ so much.
+    pub fn chance_at(self, rate: f64) -> f64 {
+        let Some(seen) = self.difference() else { return 1.0 };
+        let (before, after) = (binomial(self.before.runs, rate), binomial(self.after.runs, rate));
+        let share = |count: usize, of: u64| count as f64 / of as f64;
+        let mut chance = 0.0;
+        for (x, p) in before.iter().enumerate() {
+            for (y, q) in after.iter().enumerate() {
+                let difference = share(y, self.after.runs) - share(x, self.before.runs);
+                if difference.abs() >= seen.abs() - 1e-9 {
+                    chance += p * q;
+                }
+            }
+        }
+        chance.clamp(0.0, 1.0)
+    }
+
     fn sides(self) -> (Cluster, Cluster) {
         (self.after, self.before)
     }
@@ -39,6 +67,41 @@ pub struct Comparison {
     pub verdict: Compared,
     /// About how many runs more would tell, where these do not.
     pub more_runs: Option<u64>,
+}
+
+/// Comparisons that are looked at together: each has to be clearer than one alone.
+pub fn together(found: &mut [Comparison], alpha: f64) {
+    let corrected = holm(&found.iter().map(|one| one.chance).collect::<Vec<_>>());
+    for (one, chance) in found.iter_mut().zip(corrected) {
+        one.chance = chance;
+        match one.verdict {
+            Compared::Better | Compared::Worse if chance > alpha => one.verdict = Compared::Inconclusive,
+            Compared::Better | Compared::Worse | Compared::Equivalent | Compared::Inconclusive => {}
+        }
+    }
+}
+
+/// The chances of 0, 1, … passes in so many runs.
+fn binomial(runs: u64, rate: f64) -> Vec<f64> {
+    let mut chances = vec![1.0];
+    for _ in 0..runs {
+        let failed = chances.iter().map(|chance| chance * (1.0 - rate)).chain([0.0]);
+        let passed = [0.0].into_iter().chain(chances.iter().map(|chance| chance * rate));
+        chances = failed.zip(passed).map(|(failed, passed)| failed + passed).collect();
+    }
+    chances
+}
+
+/// The mean of differences, one for each case, with its interval. Undefined without any.
+pub fn mean_difference(differences: &[f64], alpha: f64) -> Estimate {
+    let count = differences.len() as u64;
+    if count == 0 {
+        return Estimate::undefined(0);
+    }
+    let value = differences.iter().sum::<f64>() / count as f64;
+    let reach = quantile::student(alpha, count - 1).zip(error(differences, value));
+    let interval = reach.map(|(reach, error)| (value - reach * error, value + reach * error));
+    Estimate::new(Some(value), interval, count)
 }
 
 /// Differences smaller than this do not matter, unless someone says otherwise.
@@ -185,6 +248,33 @@ mod tests {
     fn cases_without_an_answer_on_one_side_do_not_count() {
         let found = compare(&pairs(&[((0, 0), (3, 3)), ((3, 3), (0, 0))]), MARGIN, 0.05);
         assert_eq!((found.difference, found.verdict), (Estimate::undefined(0), Compared::Inconclusive));
+    }
+
+    #[test]
+    fn what_is_known_of_a_case_says_how_it_may_differ() {
+        let [pair] = pairs(&[((3, 3), (0, 3))])[..] else { unreachable!() };
+        // Fisher cannot tell; a rate that is known can.
+        assert!((pair.chance() - 0.1).abs() < 1e-9 && (pair.least_chance() - 0.1).abs() < 1e-9);
+        assert!((pair.chance_at(0.9) - 2.0 * 0.9f64.powi(3) * 0.1f64.powi(3)).abs() < 1e-9);
+        let [same] = pairs(&[((3, 3), (3, 3))])[..] else { unreachable!() };
+        assert_eq!((same.chance(), same.least_chance()), (1.0, 1.0));
+        assert!((same.chance_at(0.9) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_looked_at_together_must_be_clearer() {
+        let one = compare(&pairs(&[((0, 1), (1, 1)); 6]), MARGIN, 0.05);
+        let mut both = [one, one];
+        together(&mut both, 0.05);
+        assert_eq!(both.map(|one| one.verdict), [Compared::Inconclusive; 2]);
+    }
+
+    #[test]
+    fn means_have_intervals_from_two_on() {
+        assert_eq!(mean_difference(&[], 0.05), Estimate::undefined(0));
+        assert_eq!(mean_difference(&[2.0], 0.05), Estimate::new(Some(2.0), None, 1));
+        let found = mean_difference(&[1.0, 2.0, 3.0], 0.05);
+        crate::stats::testing::near(found.low.expect("an end"), 2.0 - 4.30265 / 3f64.sqrt());
     }
 
     proptest! {

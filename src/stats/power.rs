@@ -145,14 +145,60 @@ fn grown(first: u64, design: impl Fn(u64) -> Design) -> Option<u64> {
     None
 }
 
-/// The smallest gain that the design sees with its power. `None` if it sees none at all.
+/// The smallest gain, in points of a hundred, that the design sees with its power. `None` if it sees
+/// none at all.
 pub fn detectable(design: Design) -> Option<f64> {
-    let steps = (1..=100).map(|step| f64::from(step) / 100.0);
-    let possible = steps.take_while(|effect| design.baseline + effect <= 1.0 + 1e-9);
-    possible
+    let gains = (1..=100).map(|points| f64::from(points) / 100.0);
+    let possible = gains.take_while(|gain| design.baseline + gain <= 1.0 + 1e-9);
+    // Trying out takes time, and sees hardly ever more than the formula does.
+    let hopeful = possible
         .map(|effect| Design { effect, ..design })
-        .find(|design| design.power_of() >= design.power)
-        .map(|design| design.effect)
+        .filter(|design| design.by_formula() >= design.power - 0.05);
+    hopeful.into_iter().find(|design| design.power_of() >= design.power).map(|design| design.effect)
+}
+
+/// What someone wants to know before they pay: whatever is left out is looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Question {
+    pub baseline: f64,
+    pub effect: Option<f64>,
+    pub cases: Option<u64>,
+    pub repeat: Option<u64>,
+    pub spread: f64,
+    pub alpha: f64,
+    pub power: f64,
+}
+
+/// Which part of the design was looked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sought {
+    Cases,
+    Repeat,
+    Effect,
+    Power,
+}
+
+/// The design that answers the question, its power the one it really has. `None` if none does.
+pub fn answer(question: &Question) -> (Sought, Option<Design>) {
+    let Question { baseline, effect, cases, repeat, spread, alpha, power } = *question;
+    let design = Design {
+        baseline,
+        effect: effect.unwrap_or_default(),
+        cases: cases.unwrap_or(1),
+        repeat: repeat.unwrap_or(1),
+        spread,
+        alpha,
+        power,
+    };
+    let (sought, found) = match (effect, cases, repeat) {
+        (None, ..) => (Sought::Effect, detectable(design).map(|effect| Design { effect, ..design })),
+        (Some(_), None, _) => (Sought::Cases, cases_for(design).map(|cases| Design { cases, ..design })),
+        (Some(_), Some(_), None) => {
+            (Sought::Repeat, repeats_for(design).map(|repeat| Design { repeat, ..design }))
+        }
+        (Some(_), Some(_), Some(_)) => (Sought::Power, Some(design)),
+    };
+    (sought, found.map(|design| Design { power: design.power_of(), ..design }))
 }
 
 #[cfg(test)]
@@ -171,5 +217,45 @@ mod tests {
             assert_eq!(needed_cases(0.03, variances, 0.05, 0.8), Some(expected));
         }
         assert_eq!(needed_cases(0.0, of(0.1, 1), 0.05, 0.8), None);
+    }
+
+    #[test]
+    fn whatever_is_left_out_is_looked_for() {
+        let all = Question {
+            baseline: 0.6,
+            effect: Some(0.2),
+            cases: Some(30),
+            repeat: Some(5),
+            spread: 0.0,
+            alpha: 0.05,
+            power: 0.8,
+        };
+        let (sought, design) = answer(&all);
+        let given = design.expect("an answer").power;
+        assert!(sought == Sought::Power && given > 0.85, "{given}");
+        let (sought, design) = answer(&Question { cases: None, ..all });
+        let design = design.expect("an answer");
+        assert!(sought == Sought::Cases && design.cases < 30 && design.power >= 0.8, "{design:?}");
+        let (sought, design) = answer(&Question { repeat: None, ..all });
+        let design = design.expect("an answer");
+        assert!(sought == Sought::Repeat && design.repeat <= 5 && design.power >= 0.8, "{design:?}");
+        let (sought, design) = answer(&Question { effect: None, ..all });
+        let design = design.expect("an answer");
+        assert!(sought == Sought::Effect && design.effect <= 0.2 && design.power >= 0.8, "{design:?}");
+    }
+
+    #[test]
+    fn what_no_number_of_runs_can_show_has_no_answer() {
+        let none = Question {
+            baseline: 0.5,
+            effect: Some(0.05),
+            cases: Some(10),
+            repeat: None,
+            spread: 0.4,
+            alpha: 0.05,
+            power: 0.8,
+        };
+        assert_eq!(answer(&none), (Sought::Repeat, None));
+        assert_eq!(answer(&Question { effect: Some(0.0), cases: None, ..none }), (Sought::Cases, None));
     }
 }

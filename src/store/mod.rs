@@ -9,6 +9,7 @@ mod index;
 mod labels;
 mod live;
 mod log;
+mod noise;
 mod records;
 mod run_dir;
 mod secrets;
@@ -22,6 +23,7 @@ pub use index::{
 pub use labels::Label;
 pub use live::Live;
 pub use log::EventLog;
+pub use noise::{keep_noise, read_noise};
 pub use records::records;
 pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;

@@ -51,8 +51,12 @@ impl RunDir {
         Ok(Self { path, id })
     }
 
-    /// A run that is there: by its id, a part of it that only it has, or `latest`.
+    /// A run that is there: by its folder, its id, a part of it that only it has, or `latest`.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
+        let folder = Path::new(wanted);
+        if let Some(id) = folder.file_name().filter(|_| folder.join("run.json").is_file()) {
+            return Ok(Self { id: id.to_string_lossy().into_owned(), path: folder.to_owned() });
+        }
         let runs = Self::all(project);
         if wanted == "latest" {
             return runs.into_iter().next_back().ok_or_else(|| "there are no runs yet".to_owned());

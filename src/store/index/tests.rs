@@ -34,6 +34,7 @@ fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         model: None,
         seconds: 2.0,
         notes: Vec::new(),
+        skills: Default::default(),
     }
 }
 

@@ -1,0 +1,275 @@
+//! One case under one condition.
+
+use std::collections::BTreeMap;
+
+use super::activation::Activity;
+use super::{CaseKey, is_skip, share};
+use crate::model::{
+    CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, NoisyCase,
+    PassRate, Ratio, Reliability, TrialRecord, Verdict, Why,
+};
+use crate::stats::{ALPHA, Cluster, Decision, Interval, Pair, Sprt, pass_at_k, pass_hat_k, wilson};
+
+/// A case that passes by how often the skill fires.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FireRule {
+    pub expect: Expect,
+    pub threshold: Ratio,
+}
+
+impl FireRule {
+    fn holds(self, fired: u64, told: u64) -> Option<bool> {
+        let reached = share(fired, told)? >= self.threshold.get();
+        Some(match self.expect {
+            Expect::Must => reached,
+            Expect::MustNot => !reached,
+            Expect::Either => true,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct CaseTally {
+    passed: u64,
+    failed: u64,
+    not_scored: u64,
+    /// Those of them that were left out on purpose.
+    skipped: u64,
+    endings: BTreeMap<Ended, u64>,
+    fired: FiredCount,
+    checks: Vec<CheckTally>,
+    pub activity: Activity,
+    rule: Option<FireRule>,
+    /// What was seen of it when nothing was changed.
+    pub noise: Option<NoisyCase>,
+    /// What became of each attempt, to be paired with the other arm's.
+    pub attempts: BTreeMap<u32, Attempt>,
+}
+
+/// One attempt, as the comparison of arms sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Attempt {
+    Passed,
+    Failed,
+    /// It says nothing about its arm.
+    Silent,
+    /// It was not in its arm.
+    Void(String),
+}
+
+impl Attempt {
+    fn of(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => Attempt::Passed,
+            Verdict::Fail => Attempt::Failed,
+            Verdict::NotScored(Why::InvalidArm(why)) => Attempt::Void(why.clone()),
+            Verdict::NotScored(_) => Attempt::Silent,
+        }
+    }
+}
+
+impl CaseTally {
+    pub fn new(rule: Option<FireRule>) -> Self {
+        Self { rule, ..Self::default() }
+    }
+
+    pub fn add(&mut self, record: &TrialRecord) {
+        match &record.verdict {
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
+            Verdict::NotScored(why) => {
+                self.not_scored += 1;
+                self.skipped += u64::from(is_skip(why));
+            }
+        }
+        *self.endings.entry(record.ended).or_default() += 1;
+        self.activity.add(record);
+        self.attempts.insert(record.attempt, Attempt::of(&record.verdict));
+        match record.fired {
+            Some(true) => self.fired.yes += 1,
+            Some(false) => self.fired.no += 1,
+            None => self.fired.unknown += 1,
+        }
+        for result in &record.checks {
+            self.check(result).add(result);
+        }
+    }
+
+    fn check(&mut self, result: &CheckResult) -> &mut CheckTally {
+        let at = match self.checks.iter().position(|check| check.id == result.check) {
+            Some(at) => at,
+            None => {
+                let judged = result.scale.is_some();
+                self.checks.push(CheckTally { id: result.check.clone(), judged, ..CheckTally::default() });
+                self.checks.len() - 1
+            }
+        };
+        &mut self.checks[at]
+    }
+
+    /// The runs that have a verdict.
+    pub fn cluster(&self) -> Cluster {
+        Cluster::new(self.passed, self.passed + self.failed)
+    }
+
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored - self.skipped
+    }
+
+    /// Runs that should have a verdict and have none.
+    pub fn unscored(&self) -> u64 {
+        self.not_scored - self.skipped
+    }
+
+    pub fn judged(&self) -> impl Iterator<Item = &CheckTally> {
+        self.checks.iter().filter(|check| check.judged)
+    }
+
+    /// Whether it fails now and again for no reason, and what it does now is not worse than that.
+    pub fn is_only_flaky(&self) -> bool {
+        let Some(noise) = self.noise.as_ref().filter(|noise| noise.is_flaky()) else { return false };
+        let pair = Pair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
+        self.failed > 0 && pair.chance() > ALPHA
+    }
+
+    /// Whether its runs tell whether it mostly passes or mostly fails.
+    pub fn is_decided(&self) -> bool {
+        let test = Sprt::new(MOSTLY_FAILS, MOSTLY_PASSES, ALPHA, MISSED);
+        let decision = test.map_or(Decision::Undecided, |test| test.decide(self.passed, self.failed));
+        match decision {
+            Decision::Accept | Decision::Reject => true,
+            Decision::Undecided => false,
+        }
+    }
+
+    /// Whether the case passes; `None` if no run of it could tell.
+    pub fn passes(&self) -> Option<bool> {
+        match self.rule {
+            Some(rule) => rule.holds(self.activity.fired(), self.activity.told()),
+            None => (self.passed + self.failed > 0).then_some(self.failed == 0),
+        }
+    }
+
+    /// The same if every run without an answer had gone wrong. `None` if there were none at all.
+    pub fn passes_at_worst(&self) -> Option<bool> {
+        let missing = self.unscored();
+        if self.cluster().runs + missing == 0 {
+            return None;
+        }
+        let Some(rule) = self.rule else { return Some(self.failed + missing == 0) };
+        let (fired, told) = (self.activity.fired(), self.activity.told() + missing);
+        match rule.expect {
+            Expect::MustNot => rule.holds(fired + missing, told),
+            Expect::Must | Expect::Either => rule.holds(fired, told),
+        }
+    }
+
+    pub fn reliability(&self) -> Vec<Reliability> {
+        let Cluster { passed, runs } = self.cluster();
+        if runs < 2 {
+            return Vec::new();
+        }
+        let of = |k| {
+            Some(Reliability {
+                k,
+                pass_at_k: pass_at_k(passed, runs, k)?,
+                pass_hat_k: pass_hat_k(passed, runs, k)?,
+            })
+        };
+        (1..=runs.min(MOST_K)).filter_map(of).collect()
+    }
+
+    pub fn summary(&self, key: &CaseKey) -> CaseSummary {
+        let Cluster { passed, runs } = self.cluster();
+        let interval = wilson(passed, runs, ALPHA);
+        CaseSummary {
+            id: key.case.clone(),
+            suite: key.suite.clone(),
+            agent: key.agent.clone(),
+            model: key.model.clone(),
+            arm: key.arm.name(),
+            mode: key.mode.clone(),
+            passed: self.passed,
+            failed: self.failed,
+            not_scored: self.not_scored,
+            endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
+            pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored()),
+            reliability: self.reliability(),
+            fired: self.fired,
+            fire_rate: self.fire_rate(),
+            checks: self.checks.iter().map(CheckTally::summary).collect(),
+        }
+    }
+
+    fn fire_rate(&self) -> Option<FireRate> {
+        let expect = self.activity.expect?;
+        let (fired, told) = (self.activity.fired(), self.activity.told());
+        let interval = wilson(fired, told, ALPHA).map(|at| (at.low, at.high));
+        Some(FireRate {
+            rate: Estimate::new(share(fired, told), interval, told),
+            expect,
+            threshold: self.rule.map(|rule| rule.threshold.get()),
+            passes: self.rule.filter(|_| expect != Expect::Either).and_then(|_| self.passes()),
+        })
+    }
+}
+
+/// What a sequential test tells apart, and how often it may call a good case bad.
+const MOSTLY_FAILS: f64 = 0.6;
+const MOSTLY_PASSES: f64 = 0.9;
+const MISSED: f64 = 0.2;
+
+/// Nobody runs a thing more often than this in the hope that it passes once.
+const MOST_K: u64 = 10;
+
+/// A pass rate with what is not in it.
+pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scored: u64) -> PassRate {
+    let (value, interval) = rate.unzip();
+    PassRate {
+        rate: Estimate::new(value, interval.map(|at| (at.low, at.high)), runs),
+        worst: share(passed, runs + not_scored),
+        not_scored,
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct CheckTally {
+    id: String,
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+    scores: u64,
+    score_sum: f64,
+    judged: bool,
+    /// Scores on a scale from 0 to 1, and how many.
+    pub shares: u64,
+    pub share_sum: f64,
+}
+
+impl CheckTally {
+    fn add(&mut self, result: &CheckResult) {
+        match result.verdict {
+            Verdict::Pass => self.passed += 1,
+            Verdict::Fail => self.failed += 1,
+            Verdict::NotScored(_) => self.not_scored += 1,
+        }
+        if let Some(share) = result.share() {
+            self.shares += 1;
+            self.share_sum += share;
+        }
+        if let Some(score) = result.score {
+            self.scores += 1;
+            self.score_sum += score;
+        }
+    }
+
+    fn summary(&self) -> CheckSummary {
+        CheckSummary {
+            id: self.id.clone(),
+            passed: self.passed,
+            failed: self.failed,
+            not_scored: self.not_scored,
+            mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What must be reached.
+
+use super::case::CaseTally;
+use super::{CaseKey, Tally, share};
+use crate::model::{Estimate, Gate, GateName, GateResult};
+use crate::stats::{ALPHA, Cluster, Confusion, Rates, bootstrap_ratio, clustered_rate, rates, wilson};
+
+/// A gate and the suite whose cases it is about.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SuiteGate {
+    pub suite: String,
+    pub gate: Gate,
+}
+
+/// What a gate looks at.
+struct Figure {
+    value: Option<f64>,
+    interval: Option<(f64, f64)>,
+    /// The value if everything without an answer had gone wrong.
+    worst: Option<f64>,
+    /// How much has no answer, of how much.
+    missing: (u64, u64),
+}
+
+impl Tally {
+    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
+        let of_suite = self.cases.iter().filter(|(key, _)| key.suite == *suite && key.is_examined());
+        let cases: Vec<(&CaseKey, &CaseTally)> = of_suite.collect();
+        let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
+        let found = figure(gate.name, &all);
+        let mut ok = self.holds(&found, gate.threshold.get());
+        let mut spared = Vec::new();
+        if !ok {
+            let (flaky, steady): (Vec<_>, Vec<_>) = cases.iter().partition(|(_, case)| case.is_only_flaky());
+            let steady: Vec<&CaseTally> = steady.iter().map(|(_, case)| *case).collect();
+            if !flaky.is_empty() && self.holds(&figure(gate.name, &steady), gate.threshold.get()) {
+                spared = flaky.iter().map(|(key, _)| key.case.clone()).collect();
+                ok = true;
+            }
+        }
+        let (low, high) = found.interval.unzip();
+        GateResult {
+            name: gate.name,
+            suite: suite.clone(),
+            value: found.value,
+            low,
+            high,
+            worst: found.worst,
+            threshold: gate.threshold.get(),
+            spared,
+            ok,
+        }
+    }
+
+    fn holds(&self, figure: &Figure, threshold: f64) -> bool {
+        let reached = |value: Option<f64>| value.is_some_and(|value| value >= threshold);
+        let (missing, whole) = figure.missing;
+        let forgiven = missing as f64 <= self.allowed_unscored * whole as f64;
+        reached(figure.value) && (forgiven || reached(figure.worst))
+    }
+}
+
+fn figure(name: GateName, cases: &[&CaseTally]) -> Figure {
+    match name {
+        GateName::AllCasesPass => all_pass(cases),
+        GateName::PassRate => {
+            let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
+            rate(&clusters, unscored(cases))
+        }
+        GateName::CriteriaPassRate => {
+            let judged = |case: &&CaseTally| {
+                let (passed, failed) =
+                    case.judged().fold((0, 0), |(p, f), check| (p + check.passed, f + check.failed));
+                Cluster::new(passed, passed + failed)
+            };
+            let clusters: Vec<Cluster> = cases.iter().map(judged).collect();
+            rate(&clusters, unscored_checks(cases))
+        }
+        GateName::MeanScore => mean_score(cases),
+        GateName::Stability => Figure {
+            value: least(cases.iter().filter_map(|case| case.cluster().share())),
+            // The least of several has no interval that could be believed.
+            interval: None,
+            worst: least(cases.iter().filter_map(|case| share(case.cluster().passed, case.trials()))),
+            missing: (unscored(cases), trials(cases)),
+        },
+        GateName::Precision => activation(cases, |rates| rates.precision),
+        GateName::Recall => activation(cases, |rates| rates.recall),
+        GateName::F1 => activation(cases, |rates| rates.f1),
+        GateName::Accuracy => activation(cases, |rates| rates.accuracy),
+    }
+}
+
+fn unscored(cases: &[&CaseTally]) -> u64 {
+    cases.iter().map(|case| case.unscored()).sum()
+}
+
+fn trials(cases: &[&CaseTally]) -> u64 {
+    cases.iter().map(|case| case.trials()).sum()
+}
+
+fn unscored_checks(cases: &[&CaseTally]) -> u64 {
+    cases.iter().flat_map(|case| case.judged()).map(|check| check.not_scored).sum()
+}
+
+fn least(shares: impl Iterator<Item = f64>) -> Option<f64> {
+    shares.min_by(f64::total_cmp)
+}
+
+fn all_pass(cases: &[&CaseTally]) -> Figure {
+    let count =
+        |verdicts: &[bool]| (verdicts.iter().filter(|passes| **passes).count() as u64, verdicts.len() as u64);
+    let (passed, told) = count(&cases.iter().filter_map(|case| case.passes()).collect::<Vec<_>>());
+    let (surely, all) = count(&cases.iter().filter_map(|case| case.passes_at_worst()).collect::<Vec<_>>());
+    Figure {
+        value: share(passed, told),
+        interval: wilson(passed, told, ALPHA).map(|at| (at.low, at.high)),
+        worst: share(surely, all),
+        missing: (unscored(cases), trials(cases)),
+    }
+}
+
+fn rate(clusters: &[Cluster], missing: u64) -> Figure {
+    let passed: u64 = clusters.iter().map(|cluster| cluster.passed).sum();
+    let runs: u64 = clusters.iter().map(|cluster| cluster.runs).sum();
+    Figure {
+        value: share(passed, runs),
+        interval: clustered_rate(clusters, ALPHA).map(|(_, at)| (at.low, at.high)),
+        worst: share(passed, runs + missing),
+        missing: (missing, runs + missing),
+    }
+}
+
+fn mean_score(cases: &[&CaseTally]) -> Figure {
+    let scores = |case: &&CaseTally| {
+        case.judged().fold((0.0, 0), |(sum, n), check| (sum + check.share_sum, n + check.shares))
+    };
+    let of_cases: Vec<(f64, u64)> = cases.iter().map(scores).filter(|(_, count)| *count > 0).collect();
+    let mean = |of: &mut dyn Iterator<Item = &(f64, u64)>| {
+        let (sum, count) = of.fold((0.0, 0), |(sum, count), (s, n)| (sum + s, count + n));
+        (count > 0).then(|| sum / count as f64)
+    };
+    let missing = unscored_checks(cases);
+    let (sum, count) = of_cases.iter().fold((0.0, 0), |(sum, count), (s, n)| (sum + s, count + n));
+    Figure {
+        value: mean(&mut of_cases.iter()),
+        interval: bootstrap_ratio(&of_cases, mean, ALPHA, 1).map(|at| (at.low, at.high)),
+        worst: (count + missing > 0).then(|| sum / (count + missing) as f64),
+        missing: (missing, count + missing),
+    }
+}
+
+fn activation(cases: &[&CaseTally], pick: fn(Rates) -> Estimate) -> Figure {
+    let seen: Vec<Confusion> = cases.iter().map(|case| case.activity.all.seen).collect();
+    let worst: Vec<Confusion> = cases.iter().map(|case| case.activity.all.worst()).collect();
+    let runs = |of: &[Confusion]| of.iter().map(|case| case.runs()).sum::<u64>();
+    let found = pick(rates(&seen, ALPHA));
+    Figure {
+        value: found.value,
+        interval: found.low.zip(found.high),
+        worst: pick(rates(&worst, ALPHA)).value,
+        missing: (runs(&worst) - runs(&seen), runs(&worst)),
+    }
+}

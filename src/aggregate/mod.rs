@@ -1,0 +1,246 @@
+//! From trials to a summary.
+//!
+//! In: trial records, one at a time. Out: `Summary` with its gates. Never: looks at anything else.
+
+mod activation;
+mod arms;
+mod case;
+mod gates;
+mod sequential;
+
+use std::collections::BTreeMap;
+
+pub use case::FireRule;
+pub use gates::SuiteGate;
+
+use self::case::CaseTally;
+use crate::model::{
+    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
+    Totals, TrialRecord, Verdict, Why,
+};
+use crate::stats::{ALPHA, Cluster, clustered_rate};
+
+/// Folds records into counts. Its size depends on the number of cases, and hardly on that of trials.
+#[derive(Debug, Default)]
+pub struct Tally {
+    cases: BTreeMap<CaseKey, CaseTally>,
+    /// In the order they were expected, which is the order of the plan.
+    order: Vec<CaseKey>,
+    totals: Totals,
+    tokens: Tokens,
+    cost: Cost,
+    /// Trials that were left out on purpose and count neither way.
+    skipped: u64,
+    /// The share of trials that may stay unscored.
+    allowed_unscored: f64,
+    /// Trials that were not run because those before them told enough. `None` if nobody looked.
+    left_out: Option<u64>,
+}
+
+/// A case under a condition.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct CaseKey {
+    suite: String,
+    case: String,
+    agent: String,
+    model: Option<String>,
+    mode: String,
+    arm: Arm,
+}
+
+impl CaseKey {
+    fn new(suite: &str, case: &str, condition: &Condition) -> Self {
+        Self {
+            suite: suite.to_owned(),
+            case: case.to_owned(),
+            agent: condition.agent.clone(),
+            model: condition.model.clone(),
+            mode: condition.mode.name().to_owned(),
+            arm: condition.arm,
+        }
+    }
+
+    /// The arm without the skill is what the other is compared with; it has nothing to pass.
+    fn is_examined(&self) -> bool {
+        self.arm != Arm::WithoutSkill
+    }
+}
+
+/// Money adds up only while every part of it is known.
+#[derive(Debug, Clone, Copy)]
+enum Cost {
+    Known(f64),
+    Unknown,
+}
+
+impl Default for Cost {
+    fn default() -> Self {
+        Cost::Known(0.0)
+    }
+}
+
+impl Tally {
+    /// Makes room for a case before any of its trials is done, so that a summary has the plan's
+    /// order whatever finished first.
+    pub fn expect(&mut self, suite: &str, case: &str, condition: &Condition, rule: Option<FireRule>) {
+        let key = CaseKey::new(suite, case, condition);
+        if !self.cases.contains_key(&key) {
+            self.order.push(key.clone());
+            self.cases.insert(key, CaseTally::new(rule));
+        }
+    }
+
+    pub fn add(&mut self, record: &TrialRecord) {
+        self.expect(&record.suite, &record.case, &record.condition, None);
+        let key = CaseKey::new(&record.suite, &record.case, &record.condition);
+        self.cases.entry(key).or_default().add(record);
+        self.totals.trials += 1;
+        match &record.verdict {
+            Verdict::Pass => self.totals.passed += 1,
+            Verdict::Fail => self.totals.failed += 1,
+            Verdict::NotScored(why) => {
+                self.totals.not_scored += 1;
+                self.skipped += u64::from(is_skip(why));
+            }
+        }
+        self.tokens.input += record.usage.input;
+        self.tokens.output += record.usage.output;
+        self.tokens.cache_read += record.usage.cache_read;
+        self.tokens.cache_write += record.usage.cache_write;
+        self.cost = match (self.cost, record.cost_usd) {
+            (Cost::Known(total), Some(more)) => Cost::Known(total + more),
+            _ => Cost::Unknown,
+        };
+    }
+
+    pub fn allow_unscored(&mut self, share: Ratio) {
+        self.allowed_unscored = share.get();
+    }
+
+    /// Tells the cases what was seen of them when nothing was changed.
+    pub fn know(&mut self, noise: &Noise) {
+        for (key, case) in &mut self.cases {
+            let known = noise.cases.iter().find(|known| {
+                (&known.suite, &known.id, &known.agent) == (&key.suite, &key.case, &key.agent)
+                    && (&known.model, &known.mode, &known.arm) == (&key.model, &key.mode, &key.arm.name())
+            });
+            case.noise = known.cloned();
+        }
+    }
+
+    /// Whether the runs of a case tell whether it mostly passes, and so one more is left out. Looking
+    /// after each run is what this test is made for, and what intervals are not: they are given up.
+    pub fn leave_out_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
+        let left_out = self.left_out.get_or_insert_default();
+        let decided =
+            self.cases.get(&CaseKey::new(suite, case, condition)).is_some_and(CaseTally::is_decided);
+        *left_out += u64::from(decided);
+        decided
+    }
+
+    pub fn totals(&self) -> Totals {
+        self.totals
+    }
+
+    /// The end of a run: every gate with its value, and the exit code that follows.
+    pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: Outcome) -> Summary {
+        let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
+        let exit = self.exit(&results, outcome);
+        let cost_usd = match self.cost {
+            Cost::Known(total) if self.totals.trials > 0 => Some(total),
+            Cost::Known(_) | Cost::Unknown => None,
+        };
+        let each = cost_usd.map(|total| total / self.totals.trials as f64);
+        let summary = Summary {
+            schema_version: 1,
+            run: run.to_owned(),
+            ok: exit == 0,
+            exit,
+            totals: self.totals,
+            cost_usd,
+            tokens: self.tokens,
+            seconds,
+            pass_rate: self.pass_rate(),
+            reliability: self.reliability(),
+            gates: results,
+            cases: self.case_summaries(),
+            activation: activation::summary(&self.cases),
+            arms: arms::summary(&self.cases, each),
+            left_out: self.left_out,
+        };
+        if self.left_out.is_some() { sequential::without_intervals(summary) } else { summary }
+    }
+
+    fn case_summaries(&self) -> Vec<CaseSummary> {
+        self.order.iter().filter_map(|key| self.cases.get(key).map(|case| case.summary(key))).collect()
+    }
+
+    fn examined(&self) -> impl Iterator<Item = &CaseTally> {
+        self.cases.iter().filter(|(key, _)| key.is_examined()).map(|(_, case)| case)
+    }
+
+    fn pass_rate(&self) -> PassRate {
+        let clusters: Vec<Cluster> = self.examined().map(CaseTally::cluster).collect();
+        case::pass_rate(
+            clustered_rate(&clusters, ALPHA),
+            clusters.iter().map(|cluster| cluster.passed).sum(),
+            clusters.iter().map(|cluster| cluster.runs).sum(),
+            self.examined().map(CaseTally::unscored).sum(),
+        )
+    }
+
+    /// Each case counts once, however often it ran.
+    fn reliability(&self) -> Vec<Reliability> {
+        let of_cases: Vec<Vec<Reliability>> = self.examined().map(CaseTally::reliability).collect();
+        let most = of_cases.iter().flatten().map(|of| of.k).max().unwrap_or(0);
+        let mean = |k: u64| {
+            let all: Vec<&Reliability> = of_cases.iter().flatten().filter(|of| of.k == k).collect();
+            let count = all.len() as f64;
+            (!all.is_empty()).then(|| Reliability {
+                k,
+                pass_at_k: all.iter().map(|of| of.pass_at_k).sum::<f64>() / count,
+                pass_hat_k: all.iter().map(|of| of.pass_hat_k).sum::<f64>() / count,
+            })
+        };
+        (1..=most).filter_map(mean).collect()
+    }
+
+    fn exit(&self, gates: &[GateResult], outcome: Outcome) -> u8 {
+        match outcome {
+            Outcome::Interrupted => return 130,
+            Outcome::OverBudget => return 4,
+            Outcome::Completed => {}
+        }
+        // A gate that lacks answers has not failed; whether that is fatal is said below.
+        if gates.iter().any(GateResult::fails) {
+            return 1;
+        }
+        let unscored = self.totals.not_scored.saturating_sub(self.skipped) as f64;
+        if unscored > self.allowed_unscored * self.totals.trials as f64
+            || self.totals.trials == 0
+            || gates.iter().any(|gate| !gate.ok)
+        {
+            return 3;
+        }
+        0
+    }
+}
+
+/// Whether the run came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    Completed,
+    Interrupted,
+    OverBudget,
+}
+
+fn is_skip(why: &Why) -> bool {
+    matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests;

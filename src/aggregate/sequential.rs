@@ -1,0 +1,36 @@
+use crate::model::{Compared, Estimate, Summary};
+
+/// What a run that was looked at while it went on may say. Intervals and tests for a number of runs
+/// that was fixed before would promise too much of one that was not.
+pub fn without_intervals(mut summary: Summary) -> Summary {
+    bare(&mut summary.pass_rate.rate);
+    for case in &mut summary.cases {
+        bare(&mut case.pass_rate.rate);
+        if let Some(fire_rate) = &mut case.fire_rate {
+            bare(&mut fire_rate.rate);
+        }
+    }
+    for gate in &mut summary.gates {
+        (gate.low, gate.high) = (None, None);
+    }
+    if let Some(activation) = &mut summary.activation {
+        let parts = activation.skills.iter_mut().chain(&mut activation.modes).chain(&mut activation.agents);
+        for rates in parts.map(|part| &mut part.rates).chain([&mut activation.all]) {
+            let of_all = [&mut rates.precision, &mut rates.recall, &mut rates.f1, &mut rates.accuracy];
+            of_all.into_iter().for_each(bare);
+        }
+    }
+    if let Some(arms) = &mut summary.arms {
+        let suites = arms.suites.iter_mut().map(|suite| &mut suite.result);
+        for result in suites.chain([&mut arms.result]) {
+            bare(&mut result.difference);
+            (result.verdict, result.chance) = (Compared::Inconclusive, 1.0);
+            (result.more_runs, result.more_usd) = (None, None);
+        }
+    }
+    summary
+}
+
+fn bare(estimate: &mut Estimate) {
+    (estimate.low, estimate.high) = (None, None);
+}

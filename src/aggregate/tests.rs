@@ -1,0 +1,299 @@
+use super::*;
+use crate::model::{Expect, Gate, GateName, Mode, SkillUse, TrialId, Usage};
+
+fn record(case: &str, verdict: Verdict) -> TrialRecord {
+    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+    let ended = match verdict {
+        Verdict::NotScored(Why::Ended(ended)) => ended,
+        _ => Ended::Finished,
+    };
+    TrialRecord {
+        trial: TrialId::new("s", case, &condition, 1),
+        key: None,
+        reused_from: None,
+        suite: "s".into(),
+        case: case.into(),
+        condition,
+        attempt: 1,
+        ended,
+        ended_because: None,
+        verdict,
+        checks: Vec::new(),
+        expect: None,
+        fired: None,
+        skills: SkillUse::default(),
+        usage: Usage::default(),
+        cost_usd: Some(0.5),
+        model: None,
+        seconds: 1.0,
+        notes: Vec::new(),
+    }
+}
+
+fn exit(verdicts: &[Verdict], outcome: Outcome) -> u8 {
+    let mut tally = Tally::default();
+    for (index, verdict) in verdicts.iter().enumerate() {
+        tally.add(&record(&format!("c{index}"), verdict.clone()));
+    }
+    let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+    let all = SuiteGate { suite: "s".into(), gate };
+    tally.summary("r", &[all], 1.0, outcome).exit
+}
+
+#[test]
+fn exit_codes() {
+    let timeout = || Verdict::NotScored(Why::Ended(Ended::TimedOut));
+    let skipped = || Verdict::NotScored(Why::Ended(Ended::SetupFailed));
+    for (verdicts, outcome, expected) in [
+        (vec![Verdict::Pass], Outcome::Completed, 0),
+        (vec![Verdict::Pass, Verdict::Fail], Outcome::Completed, 1),
+        (vec![Verdict::Pass, timeout()], Outcome::Completed, 3),
+        (vec![Verdict::Fail, timeout()], Outcome::Completed, 1),
+        (vec![timeout()], Outcome::Completed, 3),
+        (vec![Verdict::Pass, skipped()], Outcome::Completed, 0),
+        (vec![skipped()], Outcome::Completed, 3),
+        (vec![Verdict::Fail], Outcome::Interrupted, 130),
+        (vec![Verdict::Fail], Outcome::OverBudget, 4),
+    ] {
+        assert_eq!(exit(&verdicts, outcome), expected, "{verdicts:?} {outcome:?}");
+    }
+}
+
+/// A query passes by the rate at which the skill fired; runs that cannot tell do not count.
+#[test]
+fn fire_rates() {
+    let (yes, no) = (Some(true), Some(false));
+    for (expect, runs, expected) in [
+        (Expect::Must, vec![yes, yes, no], 0),
+        (Expect::Must, vec![yes, no, no], 1),
+        (Expect::Must, vec![yes, no], 0),
+        (Expect::MustNot, vec![yes, no], 1),
+        (Expect::MustNot, vec![yes, no, no], 0),
+        (Expect::Must, vec![None, None], 3),
+    ] {
+        let mut tally = Tally::default();
+        for fired in &runs {
+            let passed = *fired == Some(expect == Expect::Must);
+            let verdict = match fired {
+                Some(_) if passed => Verdict::Pass,
+                Some(_) => Verdict::Fail,
+                None => Verdict::NotScored(Why::Ended(Ended::TimedOut)),
+            };
+            let record = TrialRecord { expect: Some(expect), fired: *fired, ..record("q", verdict) };
+            let threshold = Ratio::new(0.5).expect("a share");
+            tally.expect("s", "q", &record.condition, Some(FireRule { expect, threshold }));
+            tally.add(&record);
+        }
+        let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+        let gate = SuiteGate { suite: "s".into(), gate };
+        let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+        assert_eq!(summary.exit, expected, "{expect:?} {runs:?}");
+    }
+}
+
+#[test]
+fn the_arm_without_the_skill_may_fail() {
+    let mut tally = Tally::default();
+    tally.add(&record("a", Verdict::Pass));
+    let mut without = record("a", Verdict::Fail);
+    without.condition.arm = Arm::WithoutSkill;
+    tally.add(&without);
+    let gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::new(1.0).expect("one") };
+    let gate = SuiteGate { suite: "s".into(), gate };
+    let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+    assert_eq!((summary.exit, summary.totals.failed), (0, 1));
+}
+
+#[test]
+fn an_empty_suite_does_not_exit_0() {
+    assert_eq!(exit(&[], Outcome::Completed), 3);
+}
+
+#[test]
+fn an_unknown_cost_is_not_a_number() {
+    let mut tally = Tally::default();
+    tally.add(&record("a", Verdict::Pass));
+    tally.add(&TrialRecord { cost_usd: None, ..record("b", Verdict::Pass) });
+    assert_eq!(tally.summary("r", &[], 1.0, Outcome::Completed).cost_usd, None);
+}
+
+fn gated(records: &[TrialRecord], name: GateName, threshold: f64, allowed: f64) -> Summary {
+    let mut tally = Tally::default();
+    records.iter().for_each(|record| tally.add(record));
+    tally.allow_unscored(Ratio::new(allowed).expect("a share"));
+    let gate = Gate { name, threshold: Ratio::new(threshold).expect("a share") };
+    tally.summary("r", &[SuiteGate { suite: "s".into(), gate }], 1.0, Outcome::Completed)
+}
+
+fn timed_out() -> Verdict {
+    Verdict::NotScored(Why::Ended(Ended::TimedOut))
+}
+
+#[test]
+fn no_gate_holds_on_the_best_case_alone() {
+    let records = [
+        record("a", Verdict::Pass),
+        record("b", Verdict::Pass),
+        record("c", Verdict::Pass),
+        record("d", timed_out()),
+    ];
+    for (name, threshold, allowed, ok, exit) in [
+        (GateName::PassRate, 0.8, 0.0, false, 3),
+        (GateName::PassRate, 0.7, 0.0, true, 3),
+        (GateName::PassRate, 0.8, 0.25, true, 0),
+        (GateName::AllCasesPass, 1.0, 0.0, false, 3),
+        (GateName::AllCasesPass, 1.0, 0.25, true, 0),
+        (GateName::Stability, 0.5, 0.0, false, 3),
+    ] {
+        let summary = gated(&records, name, threshold, allowed);
+        let gate = &summary.gates[0];
+        assert_eq!((gate.ok, summary.exit), (ok, exit), "{name:?} {threshold} {allowed}");
+        assert_eq!(gate.value, Some(1.0), "what has no answer is in no rate");
+        assert!(gate.worst.is_some_and(|worst| worst <= 0.75), "{gate:?}");
+    }
+    let summary = gated(&records, GateName::PassRate, 0.5, 1.0);
+    assert_eq!((summary.pass_rate.worst, summary.pass_rate.not_scored), (Some(0.75), 1));
+}
+
+fn activation(case: &str, expect: Expect, about: &[&str], activated: &[&str]) -> TrialRecord {
+    let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let fired = about.iter().any(|name| activated.contains(name));
+    let passed = match expect {
+        Expect::Must => fired,
+        Expect::MustNot => !fired,
+        Expect::Either => true,
+    };
+    TrialRecord {
+        expect: Some(expect),
+        fired: Some(fired),
+        skills: SkillUse { about: own(about), activated: own(activated), invoked: false },
+        ..record(case, if passed { Verdict::Pass } else { Verdict::Fail })
+    }
+}
+
+/// Two skills and a rival, wanted and taken up in every combination.
+#[test]
+fn confusion_per_skill_and_routing() {
+    let both = ["a", "b"];
+    let records = [
+        activation("1", Expect::Must, &["a"], &["a"]),
+        activation("2", Expect::Must, &["a"], &["b"]),
+        activation("3", Expect::Must, &["b"], &[]),
+        activation("4", Expect::MustNot, &["a"], &["b"]),
+        activation("5", Expect::MustNot, &both, &["rival"]),
+        activation("6", Expect::MustNot, &both, &["b"]),
+        activation("7", Expect::Either, &["a"], &["a"]),
+        TrialRecord { fired: None, ended: Ended::TimedOut, ..activation("8", Expect::MustNot, &both, &[]) },
+    ];
+    let summary = gated(&records, GateName::F1, 0.5, 1.0);
+    let found = summary.activation.expect("activation");
+    let counts = |of: &crate::model::ActivationRates| (of.tp, of.fp, of.tn, of.fn_, of.acceptable, of.error);
+    assert_eq!(counts(&found.all), (1, 1, 2, 2, 1, 1));
+    let skills: Vec<_> = found.skills.iter().map(|part| (part.name.as_str(), counts(&part.rates))).collect();
+    assert_eq!(skills, [("a", (1, 0, 3, 1, 1, 1)), ("b", (0, 1, 1, 1, 0, 1))]);
+    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "none".into());
+    let routes: Vec<String> = found
+        .routing
+        .iter()
+        .map(|route| format!("{}→{} {}", name(&route.expected), name(&route.fired), route.runs))
+        .collect();
+    assert_eq!(routes, ["none→b 2", "none→rival 1", "a→a 1", "a→b 1", "b→none 1"]);
+    assert_eq!((found.unmeasured, found.invoked), (1, 0));
+    assert_eq!(found.agents.len(), 1);
+}
+
+#[test]
+fn a_skill_that_could_not_be_seen_did_not_refuse_to_fire() {
+    let blind = TrialRecord {
+        verdict: Verdict::NotScored(Why::InvalidArm("the agent could not see the skill a".into())),
+        ..activation("1", Expect::Must, &["a"], &[])
+    };
+    let quiet = TrialRecord { expect: Some(Expect::MustNot), case: "2".into(), ..blind.clone() };
+    let found = gated(&[blind, quiet], GateName::F1, 0.5, 1.0).activation.expect("activation");
+    assert_eq!((found.all.fn_, found.all.tn, found.all.error, found.unmeasured), (0, 0, 2, 2));
+    assert_eq!(found.all.recall.value, None);
+}
+
+#[test]
+fn a_skill_that_the_user_named_is_in_no_rate() {
+    let mut named = activation("1", Expect::Must, &["a"], &["a"]);
+    named.skills.invoked = true;
+    let found = gated(&[named], GateName::F1, 0.5, 1.0).activation.expect("activation");
+    assert_eq!((found.all.tp, found.invoked, found.all.precision.value), (0, 1, None));
+}
+
+fn in_arm(case: &str, attempt: u32, arm: Arm, verdict: Verdict) -> TrialRecord {
+    let mut record = TrialRecord { attempt, ..record(case, verdict) };
+    record.condition.arm = arm;
+    record
+}
+
+#[test]
+fn arms_are_compared_on_the_same_cases() {
+    let mut records = Vec::new();
+    for case in ["a", "b", "c"] {
+        for attempt in 1..=5 {
+            records.push(in_arm(case, attempt, Arm::WithSkill, Verdict::Pass));
+            records.push(in_arm(case, attempt, Arm::WithoutSkill, Verdict::Fail));
+        }
+    }
+    records.push(in_arm("only with", 1, Arm::WithSkill, Verdict::Fail));
+    let arms = gated(&records, GateName::PassRate, 0.5, 0.0).arms.expect("arms");
+    assert_eq!((arms.before.as_str(), arms.after.as_str()), ("without", "with"));
+    assert_eq!((arms.result.difference.value, arms.result.difference.n), (Some(1.0), 3));
+    assert_eq!(arms.result.verdict.name(), "better");
+    assert_eq!(arms.result.more_runs, None);
+    assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).arms.is_none());
+}
+
+/// The arm without the skill had it: neither it nor its partner counts, and the summary says so.
+#[test]
+fn a_failed_proof_voids_the_pair() {
+    let leak = || Verdict::NotScored(Why::InvalidArm("the agent could see the skill s".into()));
+    let records = [
+        in_arm("a", 1, Arm::WithSkill, Verdict::Pass),
+        in_arm("a", 1, Arm::WithoutSkill, leak()),
+        in_arm("a", 2, Arm::WithSkill, Verdict::Fail),
+        in_arm("a", 2, Arm::WithoutSkill, Verdict::Fail),
+    ];
+    let arms = gated(&records, GateName::PassRate, 0.5, 1.0).arms.expect("arms");
+    assert_eq!((arms.void_pairs, arms.result.difference.value), (1, Some(0.0)));
+    assert_eq!((arms.voided[0].attempt, arms.voided[0].why.as_str()), (1, "the agent could see the skill s"));
+    assert_eq!(arms.result.verdict.name(), "inconclusive");
+    let (runs, usd) = (arms.result.more_runs.expect("runs"), arms.result.more_usd.expect("a price"));
+    assert!(runs > 0 && (usd - runs as f64 * 0.5).abs() < 1e-9, "each run costs half a dollar");
+}
+
+#[test]
+fn several_suites_are_corrected_for_their_number() {
+    let mut records = Vec::new();
+    for suite in ["s", "t"] {
+        for case in ["a", "b", "c", "d", "e", "f"] {
+            for (arm, verdict) in [(Arm::WithSkill, Verdict::Pass), (Arm::WithoutSkill, Verdict::Fail)] {
+                records.push(TrialRecord { suite: suite.into(), ..in_arm(case, 1, arm, verdict) });
+            }
+        }
+    }
+    let arms = gated(&records, GateName::PassRate, 0.5, 0.0).arms.expect("arms");
+    assert_eq!(arms.result.verdict.name(), "better");
+    // Six to nothing is .03125 alone, and twice that for two.
+    let verdicts: Vec<_> = arms.suites.iter().map(|one| one.result.verdict.name()).collect();
+    assert_eq!(verdicts, ["inconclusive", "inconclusive"]);
+}
+
+#[test]
+fn several_runs_of_a_case_tell_how_reliable_it_is() {
+    let mut records = Vec::new();
+    for (case, passes) in [("a", 5), ("b", 4), ("c", 2)] {
+        for attempt in 1..=5 {
+            let verdict = if attempt <= passes { Verdict::Pass } else { Verdict::Fail };
+            records.push(in_arm(case, attempt, Arm::WithSkill, verdict));
+        }
+    }
+    let summary = gated(&records, GateName::PassRate, 0.5, 0.0);
+    let of = |k: u64| summary.reliability.iter().find(|of| of.k == k).expect("enough runs");
+    assert!((of(2).pass_at_k - 0.9).abs() < 5e-5 && (of(5).pass_hat_k - 0.33333).abs() < 5e-5);
+    let case = &summary.cases[1].pass_rate.rate;
+    assert!(case.low.is_some_and(|low| (low - 0.3755).abs() < 5e-5), "{case:?}");
+    assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).reliability.is_empty());
+}

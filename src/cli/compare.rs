@@ -1,0 +1,212 @@
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::evals::{Choices, Evals};
+use super::exam::{Carrying, Held};
+use super::{complain, print, print_json, run};
+use crate::compare::{Comparisons, Dimension, Rules, Side, compare, parts};
+use crate::git_ref;
+use crate::intake::Reading;
+use crate::model::TrialRecord;
+use crate::report::{comparison, safe};
+use crate::settings::project_root;
+use crate::stats::MARGIN;
+use crate::store::{RunDir, read_noise, records};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Cases are paired by their ids. A loss counts when chance alone would hardly make it; what may be noise is \
+listed as a flip. A case that is gone or renamed counts as a loss unless --allow-missing is given. One run \
+of each case shows little: see practicum power.
+
+Exit codes: 0 nothing was lost, 1 something was (between runs, versions and arms; agents, models and modes \
+are only described), 3 what was compared is incomplete.
+
+Examples:
+  practicum compare 20261114-09 latest           two runs
+  practicum compare latest --by arm              with the skill and without it
+  practicum compare evals.json --modes baseline smart forced --output modes.md
+  practicum compare skills/release-notes --against main --repeat 5")]
+pub struct Args {
+    /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
+    /// --modes or --against
+    #[arg(required = true)]
+    what: Vec<String>,
+    /// Compare the parts of one run
+    #[arg(long, value_name = "arm|agent|model|mode", value_parser = parse_dimension)]
+    by: Option<Dimension>,
+    /// Run in each of these modes, and compare the others with the first
+    #[arg(long, value_name = "MODE", num_args = 2.., conflicts_with_all = ["by", "against", "mode"])]
+    modes: Vec<String>,
+    /// Run with the skill as it is at this git ref, then as it is now
+    #[arg(long, value_name = "REF", conflicts_with = "by")]
+    against: Option<String>,
+    /// Differences of the pass rate smaller than this do not matter
+    #[arg(long, value_name = "RATIO", default_value_t = MARGIN)]
+    margin: f64,
+    /// Count every loss, also one that may be noise
+    #[arg(long)]
+    strict: bool,
+    /// Do not count cases that are gone
+    #[arg(long)]
+    allow_missing: bool,
+    /// Write the comparison to this file, as Markdown
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The project, or anything in it
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+    #[command(flatten, next_help_heading = "With --modes or --against")]
+    choices: Choices,
+    #[command(flatten, next_help_heading = "With --modes or --against")]
+    carrying: Carrying,
+}
+
+fn parse_dimension(text: &str) -> Result<Dimension, String> {
+    Dimension::parse(text).ok_or_else(|| "it may be arm, agent, model or mode".to_owned())
+}
+
+pub fn main(args: Args) -> u8 {
+    compared(&args).unwrap_or_else(|error| complain(&error))
+}
+
+fn compared(args: &Args) -> anyhow::Result<u8> {
+    let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
+    let rules = Rules {
+        margin: args.margin,
+        strict: args.strict,
+        allow_missing: args.allow_missing,
+        noise: noise.as_ref(),
+    };
+    let compared = match (&args.by, args.modes.is_empty(), &args.against) {
+        (Some(dimension), ..) => Some(by_part(args, *dimension, &rules)?),
+        (None, false, _) => modes(args, &rules)?,
+        (None, true, Some(reference)) => against(args, reference, &rules)?,
+        (None, true, None) => Some(runs(args, &rules)?),
+    };
+    let Some(Titled { title, found }) = compared else { return Ok(0) };
+    if let Some(path) = &args.output {
+        let text = comparison::markdown(&title, &found);
+        std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    if args.carrying.json {
+        print_json(&found)?;
+    } else {
+        print(&comparison::text(&found))?;
+    }
+    Ok(found.exit)
+}
+
+/// All that is kept of a run.
+struct Kept {
+    name: String,
+    records: Vec<TrialRecord>,
+}
+
+impl Kept {
+    fn of(run: &RunDir) -> anyhow::Result<Self> {
+        let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
+        Ok(Self { name: run.id().to_owned(), records: records.into_values().collect() })
+    }
+
+    fn side(&self) -> Side<'_> {
+        Side { name: self.name.clone(), records: self.records.iter().collect() }
+    }
+}
+
+fn project(args: &Args) -> anyhow::Result<PathBuf> {
+    Ok(project_root(&std::path::absolute(&args.project)?))
+}
+
+fn find(args: &Args, wanted: &str) -> anyhow::Result<Kept> {
+    Kept::of(&RunDir::find(&project(args)?, wanted).map_err(|why| anyhow!(why))?)
+}
+
+struct Titled {
+    title: String,
+    found: Comparisons,
+}
+
+fn runs(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Titled> {
+    let [before, after] = args.what.as_slice() else {
+        bail!("name two runs, or say what to compare with --by, --modes or --against");
+    };
+    let (before, after) = (find(args, before)?, find(args, after)?);
+    let title = format!("{} and {}", before.name, after.name);
+    Ok(Titled { title, found: compare(&[before.side(), after.side()], rules) })
+}
+
+fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Result<Titled> {
+    let [wanted] = args.what.as_slice() else { bail!("name one run to compare the parts of") };
+    let kept = find(args, wanted)?;
+    let all: Vec<&TrialRecord> = kept.records.iter().collect();
+    let sides = parts(&all, dimension);
+    if sides.len() < 2 {
+        let only = sides.first().map_or("none", |side| side.name.as_str());
+        bail!("run {} has one {} only: {}", kept.name, dimension.name(), safe(only));
+    }
+    let mut found = compare(&sides, rules);
+    match dimension {
+        Dimension::Arm => {}
+        Dimension::Agent | Dimension::Model | Dimension::Mode => found.describe(),
+    }
+    Ok(Titled { title: format!("{} by {}", kept.name, dimension.name()), found })
+}
+
+/// `None` if nothing was to be run; the same below.
+fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
+    let mut kept = Vec::new();
+    for mode in &args.modes {
+        eprintln!("mode {}", safe(mode));
+        let held = hold(args, args.choices.clone().with_mode(mode), |_| Ok(()))?;
+        let Some(held) = held else { continue };
+        kept.push(Kept { name: mode.clone(), ..Kept::of(&held.run_dir)? });
+    }
+    if kept.is_empty() {
+        return Ok(None);
+    }
+    let mut found = compare(&kept.iter().map(Kept::side).collect::<Vec<_>>(), rules);
+    found.describe();
+    Ok(Some(Titled { title: format!("Modes of {}", args.what.join(", ")), found }))
+}
+
+fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
+    let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
+    eprintln!("the skill at {}", safe(reference));
+    let before = hold(args, args.choices.clone(), |reading| put_back(reading, reference, aside.path()))?;
+    eprintln!("the skill as it is");
+    let after = hold(args, args.choices.clone(), |_| Ok(()))?;
+    let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
+    let before = Kept { name: reference.to_owned(), ..Kept::of(&before.run_dir)? };
+    let after = Kept { name: "now".to_owned(), ..Kept::of(&after.run_dir)? };
+    let title = format!("{}: {reference} and now", args.what.join(", "));
+    Ok(Some(Titled { title, found: compare(&[before.side(), after.side()], rules) }))
+}
+
+fn hold(
+    args: &Args,
+    choices: Choices,
+    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Held>> {
+    let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
+    run::hold(evals, choices, args.carrying.clone(), amend)
+}
+
+/// Puts the skills that are read under test as they were at a ref.
+fn put_back(reading: &mut Reading, reference: &str, aside: &std::path::Path) -> anyhow::Result<()> {
+    let evals: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
+    let mut number = 0;
+    for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
+        for path in suite.skills.iter_mut().filter_map(|skill| skill.path.as_mut()) {
+            let folder = aside.join(number.to_string());
+            number += 1;
+            std::fs::create_dir(&folder)?;
+            *path = git_ref::skill_at(path, reference, &folder, &evals)?;
+        }
+    }
+    if number == 0 {
+        bail!("the evals name no skill, so none can be put back to {reference}");
+    }
+    Ok(())
+}

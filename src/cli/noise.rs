@@ -1,0 +1,78 @@
+use anyhow::anyhow;
+
+use super::evals::{Choices, Evals};
+use super::exam::Carrying;
+use super::{complain, print, print_json, run};
+use crate::compare::noise_of;
+use crate::model::{Noise, TrialRecord};
+use crate::report::safe;
+use crate::store::{keep_noise, records};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Runs every case several times with nothing changed, and keeps how often two runs differ in \
+.practicum/noise.json. Afterwards compare knows which differences are usual, and a case that is known to \
+be flaky cannot fail a gate alone (run --count-flaky lets it). Measure again when the skill, the agent or \
+the model changes much.
+
+Examples:
+  practicum noise skills/release-notes             ten runs of each case
+  practicum noise evals.yaml --repeat 30 -j 4      thirty, four at a time")]
+pub struct Args {
+    #[command(flatten)]
+    evals: Evals,
+    #[command(flatten)]
+    choices: Choices,
+    #[command(flatten)]
+    carrying: Carrying,
+}
+
+/// How often each case runs unless told otherwise.
+const RUNS: u32 = 10;
+
+pub fn main(args: Args) -> u8 {
+    noise(args).unwrap_or_else(|error| complain(&error))
+}
+
+fn noise(args: Args) -> anyhow::Result<u8> {
+    let json = args.carrying.json;
+    let project = args.evals.project();
+    // What was kept from an earlier run would only repeat itself.
+    let carrying = args.carrying.anew();
+    let Some(held) = run::hold(args.evals, args.choices.with_repeat(RUNS), carrying, |_| Ok(()))? else {
+        return Ok(0);
+    };
+    let records: Vec<TrialRecord> = records(held.run_dir.path())?.into_values().collect();
+    let measured = noise_of(&records.iter().collect::<Vec<_>>());
+    if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
+        eprintln!(
+            "error: no case has two runs with a verdict, so nothing is known of noise; see practicum show"
+        );
+        return Ok(3);
+    }
+    keep_noise(&project, &measured).map_err(|why| anyhow!(why))?;
+    if json {
+        print_json(&measured)?;
+    } else {
+        print(&in_words(&measured))?;
+    }
+    Ok(0)
+}
+
+fn in_words(noise: &Noise) -> String {
+    let mut out = String::new();
+    let flaky = || noise.cases.iter().filter(|case| case.is_flaky());
+    for case in flaky() {
+        out.push_str(&format!(
+            "flaky: {} of {} ({}): {}/{} passed, two runs differ {:.0} % of the time\n",
+            safe(&case.id),
+            safe(&case.suite),
+            safe(&case.agent),
+            case.passed,
+            case.runs,
+            case.flip_rate.unwrap_or_default() * 100.0
+        ));
+    }
+    out.push_str(&format!("{} of {} cases are flaky\n", flaky().count(), noise.cases.len()));
+    out
+}

@@ -1,0 +1,148 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{CaseName, Rules};
+use crate::model::{ActivationRates, Compared, Estimate, PassRate};
+use crate::stats;
+
+/// What was compared: `compare --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Runs, or parts of one, compared (compare --json)")]
+pub struct Comparisons {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// Whether the exit code is 0.
+    pub ok: bool,
+    /// The exit code: 1 for a loss beyond noise, 3 where cases could no longer be measured.
+    pub exit: u8,
+    /// Each of the others with the first.
+    pub comparisons: Vec<Comparison>,
+}
+
+impl Comparisons {
+    pub fn of(comparisons: Vec<Comparison>) -> Self {
+        let exit = match () {
+            () if comparisons.iter().any(|one| one.lost) => 1,
+            () if comparisons.is_empty() || comparisons.iter().any(Comparison::is_incomplete) => 3,
+            () => 0,
+        };
+        Self { schema_version: 1, ok: exit == 0, exit, comparisons }
+    }
+
+    /// Says what is, where nothing is to be lost: two agents are no versions of each other.
+    pub fn describe(&mut self) {
+        self.exit = if self.comparisons.is_empty() { 3 } else { 0 };
+        self.ok = self.exit == 0;
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Comparison {
+    pub before: SideSummary,
+    pub after: SideSummary,
+    /// In what the two differ, if in one thing: `agent: claude → codex`.
+    pub differs: Vec<String>,
+    /// The pass rate after minus the one before, a mean over the cases that both have.
+    pub difference: Estimate,
+    pub verdict: Option<Compared>,
+    /// How likely chance alone would make such a difference, corrected if several are compared.
+    pub chance: f64,
+    /// About how many runs more would tell, and what they would cost, where these do not.
+    pub more_runs: Option<u64>,
+    pub more_usd: Option<f64>,
+    /// Whether anything got worse beyond noise, or went away.
+    pub lost: bool,
+    /// Per run of a case.
+    pub cost_usd: Delta,
+    pub seconds: Delta,
+    pub cases: Vec<ComparedCase>,
+    /// Cases that only the first has: gone, or renamed.
+    pub missing: Vec<CaseName>,
+    /// Cases that only the second has.
+    pub new: Vec<CaseName>,
+}
+
+impl Comparison {
+    /// Draws the conclusions, once it is known how clear the whole has to be.
+    pub(super) fn settle(&mut self, overall: stats::Comparison, rules: &Rules<'_>) {
+        let usd = self.after.usd_per_run.or(self.before.usd_per_run);
+        self.difference = overall.difference;
+        self.verdict = Some(overall.verdict);
+        self.chance = overall.chance;
+        self.more_runs = overall.more_runs;
+        self.more_usd = overall.more_runs.zip(usd).map(|(runs, usd)| runs as f64 * usd);
+        // A case under another name may be the one that got worse.
+        let gone = !self.missing.is_empty() && !rules.allow_missing;
+        let worse = self.cases.iter().any(|case| case.change == Change::Regression);
+        self.lost = gone || worse || overall.verdict == Compared::Worse;
+    }
+
+    fn is_incomplete(&self) -> bool {
+        let silenced = |case: &ComparedCase| case.before.runs > 0 && case.after.runs == 0;
+        self.cases.is_empty() || self.cases.iter().any(silenced)
+    }
+
+    pub fn with_change(&self, change: Change) -> impl Iterator<Item = &ComparedCase> {
+        self.cases.iter().filter(move |case| case.change == change)
+    }
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+pub struct SideSummary {
+    /// A run's id, or the part of one.
+    pub name: String,
+    pub runs: u64,
+    pub pass_rate: PassRate,
+    /// `None` if no case is about activation.
+    pub activation: Option<ActivationRates>,
+    /// `None` where the cost of any run is not known.
+    pub usd_per_run: Option<f64>,
+    pub seconds_per_run: Option<f64>,
+}
+
+/// A figure that is no pass rate, over the cases in which both sides know it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, JsonSchema)]
+pub struct Delta {
+    pub before: Option<f64>,
+    pub after: Option<f64>,
+    /// After minus before.
+    pub difference: Estimate,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ComparedCase {
+    #[serde(flatten)]
+    pub name: CaseName,
+    pub before: Counts,
+    pub after: Counts,
+    /// After minus before; `None` where one of them says nothing.
+    pub difference: Option<f64>,
+    /// How likely chance alone would make such a difference, by itself.
+    pub chance: f64,
+    pub change: Change,
+    /// How often two runs differ when nothing is changed, where that was measured.
+    pub flip_rate: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Counts {
+    pub passed: u64,
+    /// Those with a verdict.
+    pub runs: u64,
+    pub not_scored: u64,
+}
+
+/// What became of a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It got worse, beyond noise.
+    Regression,
+    /// It got better, beyond noise.
+    Fix,
+    /// It differs, and that may be noise.
+    Flip,
+    Same,
+    /// One of the sides says nothing about it.
+    Unmeasured,
+}

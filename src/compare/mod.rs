@@ -1,0 +1,176 @@
+//! Two sets of records, case by case.
+//!
+//! In: the records of two runs, or of one run in two parts. Out: what got worse, what got better,
+//! what may be noise. Never: runs anything; pairs cases by anything but their ids.
+
+mod case;
+mod document;
+mod noise;
+mod parts;
+
+pub use case::CaseName;
+pub use document::{Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+pub use noise::noise_of;
+pub use parts::{Dimension, parts};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use self::case::{CaseRuns, gathered};
+use crate::aggregate::{Outcome, Tally};
+use crate::model::{Noise, TrialRecord};
+use crate::stats::{self, ALPHA, Pair, mean_difference, tarone};
+
+/// One side of a comparison.
+#[derive(Debug, Clone)]
+pub struct Side<'r> {
+    pub name: String,
+    pub records: Vec<&'r TrialRecord>,
+}
+
+/// What counts.
+#[derive(Debug, Clone, Copy)]
+pub struct Rules<'n> {
+    /// Differences smaller than this do not matter.
+    pub margin: f64,
+    /// Whether every loss counts, also one that may be noise.
+    pub strict: bool,
+    /// Whether cases may go away without it counting as a loss.
+    pub allow_missing: bool,
+    /// What is known of the cases when nothing is changed.
+    pub noise: Option<&'n Noise>,
+}
+
+/// Compares each of the later sides with the first.
+pub fn compare(sides: &[Side<'_>], rules: &Rules<'_>) -> Comparisons {
+    let Some((before, later)) = sides.split_first() else { return Comparisons::of(Vec::new()) };
+    let mut found: Vec<stats::Comparison> = Vec::new();
+    let mut comparisons: Vec<Comparison> = Vec::new();
+    for after in later {
+        let (comparison, overall) = one(before, after, rules);
+        comparisons.push(comparison);
+        found.push(overall);
+    }
+    stats::together(&mut found, ALPHA);
+    for (comparison, overall) in comparisons.iter_mut().zip(found) {
+        comparison.settle(overall, rules);
+    }
+    Comparisons::of(comparisons)
+}
+
+fn one(before: &Side<'_>, after: &Side<'_>, rules: &Rules<'_>) -> (Comparison, stats::Comparison) {
+    let (dropped, differs) = differing(before, after);
+    let (old, new) = (gathered(&before.records, &dropped), gathered(&after.records, &dropped));
+    let both: Vec<(&CaseName, &CaseRuns, &CaseRuns)> =
+        old.iter().filter_map(|(name, runs)| Some((name, runs, new.get(name)?))).collect();
+    let pairs: Vec<Pair> =
+        both.iter().map(|(_, old, new)| Pair { before: old.cluster, after: new.cluster }).collect();
+    let overall = stats::compare(&pairs, rules.margin, ALPHA);
+    let comparison = Comparison {
+        before: side_summary(before),
+        after: side_summary(after),
+        differs,
+        cost_usd: delta(&both, |runs| runs.mean_cost()),
+        seconds: delta(&both, |runs| runs.mean_seconds()),
+        cases: compared_cases(&both, &pairs, rules),
+        missing: only_in(&old, &new),
+        new: only_in(&new, &old),
+        ..Comparison::default()
+    };
+    (comparison, overall)
+}
+
+/// The dimensions in which each side has one value, and not the same: those are what is compared, and
+/// no part of a case's name.
+fn differing(before: &Side<'_>, after: &Side<'_>) -> (Vec<Dimension>, Vec<String>) {
+    let mut dropped = Vec::new();
+    let mut words = Vec::new();
+    for dimension in Dimension::ALL {
+        let values = |side: &Side<'_>| -> BTreeSet<String> {
+            side.records.iter().map(|record| dimension.of(record)).collect()
+        };
+        let (old, new) = (values(before), values(after));
+        if let (1, 1, Some(old), Some(new)) = (old.len(), new.len(), old.first(), new.first())
+            && old != new
+        {
+            dropped.push(dimension);
+            words.push(format!("{}: {old} → {new}", dimension.name()));
+        }
+    }
+    (dropped, words)
+}
+
+fn side_summary(side: &Side<'_>) -> SideSummary {
+    let mut tally = Tally::default();
+    for record in &side.records {
+        tally.add(record);
+    }
+    // The sides of a comparison have no gates, and so no exit code that anyone would read.
+    let summary = tally.summary(&side.name, &[], 0.0, Outcome::Completed);
+    let runs = side.records.len() as f64;
+    SideSummary {
+        name: side.name.clone(),
+        runs: side.records.len() as u64,
+        pass_rate: summary.pass_rate,
+        activation: summary.activation.map(|activation| activation.all),
+        usd_per_run: summary.cost_usd.map(|usd| usd / runs),
+        seconds_per_run: (runs > 0.0)
+            .then(|| side.records.iter().map(|record| record.seconds).sum::<f64>() / runs),
+    }
+}
+
+type Both<'b> = [(&'b CaseName, &'b CaseRuns, &'b CaseRuns)];
+
+fn delta(both: &Both<'_>, of: fn(&CaseRuns) -> Option<f64>) -> Delta {
+    let told: Vec<(f64, f64)> = both.iter().filter_map(|(_, old, new)| of(old).zip(of(new))).collect();
+    let mean =
+        |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+    let differences: Vec<f64> = told.iter().map(|(old, new)| new - old).collect();
+    Delta {
+        before: mean(told.iter().map(|(old, _)| *old).collect()),
+        after: mean(told.iter().map(|(_, new)| *new).collect()),
+        difference: mean_difference(&differences, ALPHA),
+    }
+}
+
+/// Every case that both sides have. How clear a change must be depends on how many cases could have
+/// shown one by chance.
+fn compared_cases(both: &Both<'_>, pairs: &[Pair], rules: &Rules<'_>) -> Vec<ComparedCase> {
+    let rates: Vec<Option<f64>> =
+        both.iter().map(|(name, ..)| rules.noise.and_then(|noise| case::known_rate(noise, name))).collect();
+    let least: Vec<f64> = pairs
+        .iter()
+        .zip(&rates)
+        .filter(|(pair, _)| pair.difference().is_some())
+        .map(|(pair, rate)| rate.map_or_else(|| pair.least_chance(), |_| 0.0))
+        .collect();
+    let bound = tarone(&least, ALPHA);
+    let mut cases = Vec::new();
+    for (((name, old, new), pair), rate) in both.iter().zip(pairs).zip(rates) {
+        let chance = rate.map_or_else(|| pair.chance(), |rate| pair.chance_at(rate));
+        let clear = chance <= bound || rules.strict;
+        let change = match pair.difference() {
+            None => Change::Unmeasured,
+            Some(difference) if difference < 0.0 && clear => Change::Regression,
+            Some(difference) if difference > 0.0 && chance <= bound => Change::Fix,
+            Some(0.0) => Change::Same,
+            Some(_) => Change::Flip,
+        };
+        cases.push(ComparedCase {
+            name: (*name).clone(),
+            before: old.counts(),
+            after: new.counts(),
+            difference: pair.difference(),
+            chance,
+            change,
+            flip_rate: rules.noise.and_then(|noise| case::flip_rate(noise, name)),
+        });
+    }
+    cases
+}
+
+fn only_in(one: &BTreeMap<CaseName, CaseRuns>, other: &BTreeMap<CaseName, CaseRuns>) -> Vec<CaseName> {
+    one.keys().filter(|name| !other.contains_key(*name)).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,47 @@
+use super::case::gathered;
+use crate::model::{Noise, NoisyCase, TrialRecord};
+use crate::stats::Cluster;
+
+/// How the cases of a run, in which nothing was changed, differ from themselves.
+pub fn noise_of(records: &[&TrialRecord]) -> Noise {
+    let cases = gathered(records, &[]).into_iter().map(|(name, runs)| {
+        let Cluster { passed, runs } = runs.cluster;
+        NoisyCase {
+            suite: name.suite,
+            id: name.id,
+            agent: name.agent.unwrap_or_default(),
+            model: name.model,
+            mode: name.mode.unwrap_or_default(),
+            arm: name.arm.unwrap_or_default(),
+            runs,
+            passed,
+            flip_rate: flip_rate(passed, runs),
+        }
+    });
+    Noise { schema_version: 1, cases: cases.collect() }
+}
+
+/// The share of pairs of runs that differ.
+fn flip_rate(passed: u64, runs: u64) -> Option<f64> {
+    let pairs = runs * runs.saturating_sub(1) / 2;
+    (pairs > 0).then(|| (passed * (runs - passed)) as f64 / pairs as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flips_are_counted_in_pairs() {
+        for (passed, runs, expected) in [
+            (0, 0, None),
+            (1, 1, None),
+            (5, 5, Some(0.0)),
+            (1, 2, Some(1.0)),
+            (1, 4, Some(0.5)),
+            (5, 10, Some(25.0 / 45.0)),
+        ] {
+            assert_eq!(flip_rate(passed, runs), expected, "{passed}/{runs}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! A skill as it was.
+//!
+//! In: a skill on disk and a git ref. Out: a copy of the skill at that ref. Never: touches the working
+//! tree, the index or the history.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    #[error("git cannot be started: {0}")]
+    NoGit(std::io::Error),
+    #[error("{0} is in no git repository")]
+    NoRepository(PathBuf),
+    #[error("git knows no commit \"{0}\"")]
+    NoCommit(String),
+    #[error("{skill} is not in {reference}; has it been moved since?")]
+    NotThere { skill: PathBuf, reference: String },
+    #[error("git could not write the skill: {0}")]
+    Failed(String),
+}
+
+/// Writes the skill as of `reference` below the folder `into`, without the files in `left_out`, and
+/// gives where it is.
+pub fn skill_at(
+    skill: &Path,
+    reference: &str,
+    into: &Path,
+    left_out: &[PathBuf],
+) -> Result<PathBuf, GitError> {
+    // A command file stands in a folder with others; a skill is its folder.
+    let is_command = skill.is_file() && !skill.ends_with(crate::skill::SKILL_FILE);
+    let folder = match skill.is_file() {
+        true => skill.parent().unwrap_or(skill),
+        false => skill,
+    };
+    let folder = folder.canonicalize().map_err(|_| GitError::NoRepository(skill.to_owned()))?;
+    let git = Git { folder: &folder, index: into.join("index") };
+    let prefix =
+        git.says(&["rev-parse", "--show-prefix"])?.ok_or_else(|| GitError::NoRepository(skill.to_owned()))?;
+    let commit = git
+        .says(&["rev-parse", "--verify", "--quiet", "--end-of-options", &format!("{reference}^{{commit}}")])?
+        .ok_or_else(|| GitError::NoCommit(reference.to_owned()))?;
+    let not_there = || GitError::NotThere { skill: skill.to_owned(), reference: reference.to_owned() };
+    let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
+    let tree = git.says(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
+    let name = folder.file_name().map_or_else(|| "skill".into(), |name| name.to_owned());
+    let copy = into.join(name);
+    let top = git.says(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
+    // From a folder below the top, git would write only what lies there.
+    let git = Git { folder: Path::new(&top), index: git.index };
+    git.does(&["read-tree", &tree])?;
+    git.does(&["checkout-index", "--all", &format!("--prefix={}/", copy.display())])?;
+    for path in left_out {
+        if let Ok(relative) = path.strip_prefix(&folder) {
+            // What was not there at that ref need not be removed.
+            let _ = std::fs::remove_file(copy.join(relative));
+        }
+    }
+    let found = match (is_command, skill.file_name()) {
+        (true, Some(name)) => copy.join(name),
+        _ => copy,
+    };
+    if found.exists() { Ok(found) } else { Err(not_there()) }
+}
+
+/// Git, with an index of our own.
+struct Git<'g> {
+    folder: &'g Path,
+    index: PathBuf,
+}
+
+impl Git<'_> {
+    fn run(&self, args: &[&str]) -> Result<std::process::Output, GitError> {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(self.folder).args(args).env("GIT_INDEX_FILE", &self.index);
+        command.output().map_err(GitError::NoGit)
+    }
+
+    /// What it answers; `None` if it refuses.
+    fn says(&self, args: &[&str]) -> Result<Option<String>, GitError> {
+        let output = self.run(args)?;
+        let text = String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned();
+        Ok(output.status.success().then_some(text))
+    }
+
+    fn does(&self, args: &[&str]) -> Result<(), GitError> {
+        let output = self.run(args)?;
+        match output.status.success() {
+            true => Ok(()),
+            false => Err(GitError::Failed(String::from_utf8_lossy(&output.stderr).trim().to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(folder: &Path, args: &[&str]) {
+        let own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+        let ran = Command::new("git").arg("-C").arg(folder).args(own).args(args).output().expect("git");
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    #[test]
+    fn a_skill_is_as_it_was_and_nothing_else_is_touched() {
+        let room = tempfile::tempdir().expect("a folder");
+        let repository = room.path().join("repository");
+        let skill = repository.join("skills/greeter");
+        std::fs::create_dir_all(skill.join("notes")).expect("create");
+        let write = |path: &str, text: &str| std::fs::write(skill.join(path), text).expect("write");
+        git(&repository, &["init", "-q"]);
+        write("SKILL.md", "old");
+        write("notes/a.md", "old note");
+        write("answers.yaml", "the expectations");
+        git(&repository, &["add", "."]);
+        git(&repository, &["commit", "-qm", "one"]);
+        write("SKILL.md", "new");
+        git(&repository, &["add", "."]);
+
+        let into = room.path().join("into");
+        std::fs::create_dir(&into).expect("create");
+        let hidden = [skill.canonicalize().expect("there").join("answers.yaml")];
+        let found = skill_at(&skill.join("SKILL.md"), "HEAD", &into, &hidden).expect("a copy");
+        let read = |path: &Path| std::fs::read_to_string(path).expect("read");
+        assert_eq!(
+            (read(&found.join("SKILL.md")), read(&found.join("notes/a.md"))),
+            ("old".into(), "old note".into())
+        );
+        assert!(found.ends_with("greeter") && !found.join("answers.yaml").exists());
+        assert_eq!(read(&skill.join("SKILL.md")), "new");
+        let staged =
+            Command::new("git").arg("-C").arg(&repository).args(["diff", "--cached", "--name-only"]).output();
+        assert_eq!(staged.expect("git").stdout, b"skills/greeter/SKILL.md\n");
+
+        for (reference, part) in
+            [("nowhere", "no commit"), ("--all", "no commit"), ("HEAD:skills", "no commit")]
+        {
+            let error = skill_at(&skill, reference, &into, &[]).expect_err("no such ref").to_string();
+            assert!(error.contains(part), "{error}");
+        }
+        std::fs::create_dir(repository.join("fresh")).expect("create");
+        let error =
+            skill_at(&repository.join("fresh"), "HEAD", &into, &[]).expect_err("not there").to_string();
+        assert!(error.contains("is not in HEAD"), "{error}");
+        let error = skill_at(room.path(), "HEAD", &into, &[]).expect_err("no repository").to_string();
+        assert!(error.contains("no git repository"), "{error}");
+    }
+}

@@ -1,0 +1,156 @@
+//! Figures in a few words, with how sure they are.
+
+use super::safe;
+use crate::model::{
+    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
+    Reliability,
+};
+use crate::stats::{f1_band, rate_band};
+
+/// `0.80 [0.38, 0.96]`, or a dash for what is undefined.
+pub fn estimate(of: Estimate) -> String {
+    match (of.value, of.low, of.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:.2} [{low:.2}, {high:.2}]"),
+        (Some(value), ..) => format!("{value:.2}"),
+    }
+}
+
+/// The same with its sign.
+pub fn difference(of: Estimate) -> String {
+    match (of.value, of.low, of.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
+        (Some(value), ..) => format!("{value:+.2}"),
+    }
+}
+
+/// A pass rate, and what could be left of it.
+pub fn pass_rate(of: &PassRate) -> String {
+    let worst = match (of.not_scored, of.worst) {
+        (1.., Some(worst)) => format!(", at worst {worst:.2}: {} not scored", of.not_scored),
+        (_, Some(_) | None) => String::new(),
+    };
+    format!("{}{worst}", estimate(of.rate))
+}
+
+/// What the most runs that were made say: `pass@3 0.97 · pass^3 0.47`.
+pub fn reliability(of: &[Reliability]) -> Option<String> {
+    let Reliability { k, pass_at_k, pass_hat_k } = of.last().filter(|last| last.k > 1)?;
+    Some(format!("pass@{k} {pass_at_k:.2} · pass^{k} {pass_hat_k:.2}"))
+}
+
+/// How a gate stands: its figures, and a word.
+pub fn gate(gate: &GateResult) -> (String, &'static str) {
+    let value = estimate(Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 });
+    let open = !gate.ok && !gate.fails() && gate.value.is_some();
+    let worst = gate.worst.filter(|_| open).map(|worst| format!(", at worst {worst:.2}")).unwrap_or_default();
+    let word = match (gate.ok, gate.value) {
+        (true, _) => "holds",
+        (false, None) => "not measured",
+        (false, Some(_)) if open => "open",
+        (false, Some(_)) => "fails",
+    };
+    let spared = match gate.spared.as_slice() {
+        [] => String::new(),
+        names => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
+    };
+    (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), word)
+}
+
+/// Activation in a few lines: all of it, then each skill if there are several.
+pub fn activation(of: &ActivationSummary) -> Vec<String> {
+    let mut lines = vec![format!("activation: {}", rates(&of.all))];
+    if of.skills.len() > 1 {
+        lines.extend(of.skills.iter().map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
+    }
+    if of.unmeasured > 0 {
+        lines.push(format!("  {} cases could not be measured: no run of them can tell", of.unmeasured));
+    }
+    if of.invoked > 0 {
+        lines.push(format!("  {} runs named the skill themselves and are in no rate", of.invoked));
+    }
+    lines
+}
+
+fn rates(of: &ActivationRates) -> String {
+    let banded = |name: &str, rate: Estimate, band: fn(f64) -> &'static str| {
+        let word = rate.value.map(|value| format!(" {}", band(value).to_lowercase())).unwrap_or_default();
+        format!("{name} {}{word}", estimate(rate))
+    };
+    let mut text = format!(
+        "{} · {} · {} · accuracy {} · {} tp {} fp {} tn {} fn",
+        banded("precision", of.precision, rate_band),
+        banded("recall", of.recall, rate_band),
+        banded("F1", of.f1, f1_band),
+        estimate(of.accuracy),
+        of.tp,
+        of.fp,
+        of.tn,
+        of.fn_,
+    );
+    for (count, word) in [(of.acceptable, "acceptable"), (of.error, "cannot tell")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
+}
+
+/// The comparison of arms: what differs, whether that can be said, and what could not be compared.
+pub fn arms(of: &ArmsSummary) -> Vec<String> {
+    let title = format!("{} against {}", of.after, of.before);
+    let mut lines = vec![format!("{title}: {}", compared(&of.result))];
+    for one in &of.suites {
+        lines.push(format!("  {}: {}", safe(&one.suite), compared(&one.result)));
+    }
+    if of.void_pairs > 0 {
+        lines.push(format!("  {} pairs are void, because a trial was not in its arm", of.void_pairs));
+        for void in of.voided.iter().take(3) {
+            lines.push(format!("    {} #{}: {}", safe(&void.case), void.attempt, safe(&void.why)));
+        }
+    }
+    lines
+}
+
+fn compared(of: &ArmsResult) -> String {
+    let more = match of.verdict {
+        Compared::Inconclusive => to_tell(of.more_runs, of.more_usd),
+        Compared::Better | Compared::Worse | Compared::Equivalent => None,
+    };
+    let more = more.map(|more| format!("; {more}")).unwrap_or_default();
+    format!("{} over {} cases, {}{more}", difference(of.difference), of.difference.n, of.verdict.name())
+}
+
+/// What certainty would take.
+pub fn to_tell(runs: Option<u64>, usd: Option<f64>) -> Option<String> {
+    let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
+    runs.map(|runs| format!("about {runs} more runs{price} to tell"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undefined_is_a_dash() {
+        assert_eq!(estimate(Estimate::undefined(0)), "–");
+        assert_eq!(difference(Estimate::undefined(0)), "–");
+        assert_eq!(estimate(Estimate::new(Some(0.8), Some((0.376, 0.964)), 5)), "0.80 [0.38, 0.96]");
+        assert_eq!(difference(Estimate::new(Some(-0.2), Some((-0.5, 0.1)), 5)), "-0.20 [-0.50, +0.10]");
+    }
+
+    #[test]
+    fn a_pass_rate_is_never_shown_without_what_is_missing() {
+        let rate = Estimate::new(Some(1.0), Some((0.5, 1.0)), 4);
+        let shown = pass_rate(&PassRate { rate, worst: Some(0.8), not_scored: 1 });
+        assert_eq!(shown, "1.00 [0.50, 1.00], at worst 0.80: 1 not scored");
+    }
+
+    #[test]
+    fn certainty_has_a_price_only_where_it_is_known() {
+        assert_eq!(to_tell(Some(40), Some(1.2)).as_deref(), Some("about 40 more runs, ≈ $1.20, to tell"));
+        assert_eq!(to_tell(Some(40), None).as_deref(), Some("about 40 more runs to tell"));
+        assert_eq!(to_tell(None, Some(1.0)), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! Whether skills fire where they should: from scripted runs to the rates of the summary.
+
+mod common;
+
+use common::Project;
+use serde_json::{Value, json};
+
+fn skill(name: &str) -> String {
+    format!("---\nname: {name}\ndescription: All about {name}.\n---\n\nSpeak of {name}.\n")
+}
+
+/// A skill-test suite with two skills of one plugin, and a rival in another.
+fn suite(skills: &Value, negative: &Value) -> Project {
+    let document = json!({"name": "birds", "runs_per_case": 2, "skills": skills, "negative_cases": negative});
+    Project::new(&[
+        ("plugins/birds/skills/gull/SKILL.md", &skill("gull")),
+        ("plugins/birds/skills/heron/SKILL.md", &skill("heron")),
+        ("plugins/fish/skills/pike/SKILL.md", &skill("pike")),
+        ("suites/birds.json", &document.to_string()),
+        ("script.yaml", SCRIPT),
+    ])
+}
+
+/// A prompt says itself what will be taken up.
+const SCRIPT: &str = r#"
+practicum_script: 1
+scenarios:
+  - { when: takes gull, steps: [{ tools: [{ name: Skill, input: { skill: gull } }] }, Done.] }
+  - { when: takes heron, steps: [{ tools: [{ name: Skill, input: { skill: heron } }] }, Done.] }
+  - { when: takes pike, steps: [{ tools: [{ name: Skill, input: { skill: pike } }] }, Done.] }
+  - { when: takes nothing, steps: [Done.] }
+  - { when: cannot log in, steps: [{ error: 401 }] }
+"#;
+
+fn case(prompt: &str, expectation: &str) -> Value {
+    json!({"prompt": prompt, "expectation": expectation})
+}
+
+fn run(project: &Project, exit: i32) -> Value {
+    let args = ["run", "suites", "--agent", "builtin", "--script", "script.yaml", "--json"];
+    project.run(&args).exits(exit).json()
+}
+
+fn counts(of: &Value) -> [u64; 6] {
+    ["tp", "fp", "tn", "fn", "acceptable", "error"].map(|key| of[key].as_u64().expect(key))
+}
+
+#[test]
+fn a_scripted_confusion_gives_the_documented_metrics() {
+    let project = suite(
+        &json!([
+            {"name": "gull", "plugin": "birds", "test_cases": [
+                case("1 takes gull", "must_activate"),
+                case("2 takes gull", "must_activate"),
+                case("3 takes gull", "must_activate"),
+                case("4 takes heron", "must_activate"),
+                case("5 takes nothing", "should_not_activate"),
+                case("6 takes gull", "acceptable"),
+            ]},
+            {"name": "heron", "plugin": "birds", "test_cases": [
+                case("7 takes heron", "must_activate"),
+                case("8 takes pike", "should_not_activate"),
+                case("9 cannot log in", "should_not_activate"),
+            ]},
+        ]),
+        &json!([case("10 takes heron", "should_not_activate"), case("11 takes pike", "should_not_activate")]),
+    );
+    let summary = run(&project, 3);
+    let found = &summary["activation"];
+    assert_eq!(counts(found), [8, 2, 6, 2, 2, 2], "a failed login is an error and no true negative");
+    for (rate, value, n) in
+        [("precision", 0.8, 10), ("recall", 0.8, 10), ("f1", 0.8, 12), ("accuracy", 14.0 / 18.0, 18)]
+    {
+        let rate = &found[rate];
+        assert!((rate["value"].as_f64().expect("defined") - value).abs() < 1e-9, "{rate}");
+        assert_eq!(rate["n"], n);
+        let (low, high) = (rate["low"].as_f64().expect("low"), rate["high"].as_f64().expect("high"));
+        assert!(low < value && value < high, "{rate}");
+    }
+    let part = |name: &str| {
+        let parts = found["skills"].as_array().expect("skills");
+        counts(parts.iter().find(|part| part["name"] == name).expect("a part"))
+    };
+    assert_eq!(part("gull"), [6, 0, 6, 2, 2, 0]);
+    assert_eq!(part("heron"), [2, 2, 4, 0, 0, 2]);
+    assert_eq!(
+        (&found["modes"][0]["name"], &found["agents"][0]["name"]),
+        (&json!("baseline"), &json!("builtin"))
+    );
+    let routes: Vec<Value> = found["routing"].as_array().expect("routes").clone();
+    for route in [
+        json!({"expected": "gull", "fired": "heron", "runs": 2}),
+        json!({"expected": "gull", "fired": "gull", "runs": 6}),
+        json!({"expected": null, "fired": "pike", "runs": 4}),
+        json!({"expected": null, "fired": null, "runs": 2}),
+    ] {
+        assert!(routes.contains(&route), "{route} in {routes:?}");
+    }
+    assert_eq!(found["unmeasured"], 1);
+    let text = project.run(&["show"]).exits(0).stdout;
+    assert!(text.contains("precision 0.80") && text.contains("8 tp 2 fp 6 tn 2 fn"), "{text}");
+}
+
+#[test]
+fn what_is_undefined_is_null() {
+    let quiet = suite(
+        &json!([{"name": "gull", "plugin": "birds", "test_cases": [case("takes nothing", "should_not_activate")]}]),
+        &json!([]),
+    );
+    let found = run(&quiet, 0)["activation"].clone();
+    assert_eq!(counts(&found), [0, 0, 2, 0, 0, 0]);
+    for rate in ["precision", "recall", "f1"] {
+        assert_eq!(found[rate], json!({"value": null, "low": null, "high": null, "n": 0}), "{rate}");
+    }
+    assert_eq!(found["accuracy"]["value"], 1.0);
+}
+
+#[test]
+fn a_skill_that_the_prompt_names_is_counted_apart() {
+    let project = suite(
+        &json!([{"name": "gull", "plugin": "birds", "test_cases": [
+            case("/gull takes gull", "must_activate"),
+            case("takes gull", "must_activate"),
+        ]}]),
+        &json!([]),
+    );
+    let found = run(&project, 0)["activation"].clone();
+    assert_eq!((counts(&found)[0], &found["invoked"]), (2, &json!(2)));
+}
+
+/// Rooms of their own: what runs beside a trial changes nothing in it.
+#[test]
+fn parallel_trigger_runs_do_not_see_each_other() {
+    let fires = |n: usize| !n.is_multiple_of(3);
+    let breaks = |n: usize| n % 11 == 5;
+    let queries: Vec<Value> = (0..45)
+        .map(|n| json!({"query": format!("query number {n}."), "should_trigger": n % 2 == 0}))
+        .collect();
+    let scenarios: String = (0..45)
+        .map(|n| {
+            let steps = match (breaks(n), fires(n)) {
+                (true, _) => "[{ error: 401 }]",
+                (false, true) => "[{ tools: [{ name: Skill, input: { skill: '{{skill}}' } }] }, Done.]",
+                (false, false) => "[Done.]",
+            };
+            format!("  - {{ when: 'query number {n}.', steps: {steps} }}\n")
+        })
+        .collect();
+    let project = Project::new(&[
+        ("skills/gull/SKILL.md", &skill("gull")),
+        ("skills/gull/evals/triggers.json", &json!(queries).to_string()),
+        ("script.yaml", &format!("practicum_script: 1\nscenarios:\n{scenarios}")),
+    ]);
+    let result = |jobs: &str| {
+        let more = ["--repeat", "1", "--no-cache", "--sandbox", "off", "-j", jobs, "--json"];
+        let args = ["run", "skills/gull", "--agent", "builtin", "--script", "script.yaml"];
+        let mut summary = project.run(&[&args[..], &more[..]].concat()).exits(1).json();
+        for key in ["run", "seconds"] {
+            summary.as_object_mut().expect("a summary").remove(key);
+        }
+        summary
+    };
+    let alone = result("1");
+    let expected = (0..45).filter(|n| !breaks(*n) && fires(*n) && n % 2 == 0).count();
+    assert_eq!(alone["activation"]["tp"], expected);
+    assert_eq!(alone["activation"]["error"], 4);
+    assert_eq!(alone["activation"]["unmeasured"], 4);
+    assert_eq!(alone, result("3"));
+    assert_eq!(alone, result("10"));
+}
+
+const ARMS: &str = "\
+practicum: 1
+skill: ../gull
+workspace: empty
+run: { agents: [AGENT], arms: [with, without], repeat: 3 }
+gates: { pass_rate: 0.0 }
+cases:
+  - { id: one, prompt: speak, checks: [{ contains: kee-ow }] }
+  - { id: two, prompt: speak, checks: [{ contains: kee-ow }] }
+";
+
+fn arms(agent: &str, listed: &str) -> Project {
+    let project = Project::new(&[
+        ("gull/SKILL.md", &skill("gull")),
+        ("evals/a.practicum.yaml", &ARMS.replace("AGENT", agent)),
+        ("agent.sh", &AGENT.replace("LISTED", listed)),
+    ]);
+    let path = project.path().join("agent.sh");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "[agents.own]\ncommand = [\"/bin/bash\", \"{}\"]\ndecoder = \"practicum-jsonl\"\n",
+            path.display()
+        ),
+    );
+    project
+}
+
+/// Speaks like the skill when it is there, and says what it can see.
+const AGENT: &str = r#"
+if [ -e .agents/skills/gull/SKILL.md ]; then said=kee-ow; seen='"gull"'; else said=hello; seen=; fi
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[LISTED]}"
+echo "{\"type\":\"text\",\"text\":\"$said\"}"
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+#[test]
+fn arms_are_interleaved_and_their_difference_is_told() {
+    let project = arms("own", "$seen");
+    let summary = project.run(&["run", "evals", "--json"]).exits(0).json();
+    let found = &summary["arms"];
+    assert_eq!((&found["before"], &found["after"]), (&json!("without"), &json!("with")));
+    assert_eq!((&found["difference"]["value"], &found["void_pairs"]), (&json!(1.0), &json!(0)));
+    assert_eq!(found["verdict"], "better");
+    let info: Value =
+        serde_json::from_slice(&std::fs::read(project.only_run().join("run.json")).expect("run.json"))
+            .expect("JSON");
+    let trials = info["trials"].as_array().expect("trials").iter();
+    let order: Vec<[&Value; 2]> = trials.map(|trial| [&trial["case"], &trial["condition"]["arm"]]).collect();
+    let round = [["one", "with"], ["one", "without"], ["two", "with"], ["two", "without"]];
+    assert_eq!(order, round.repeat(3), "each case in both arms before any is run again");
+}
+
+#[test]
+fn the_without_skill_arm_that_had_the_skill_counts_for_nothing() {
+    let project = arms("own", r#"\"gull\""#);
+    let summary = project.run(&["run", "evals", "--json", "--allow-unscored", "1"]).exits(0).json();
+    let found = &summary["arms"];
+    assert_eq!(found["void_pairs"], 6);
+    assert_eq!(found["difference"]["value"], Value::Null);
+    assert_eq!(found["voided"][0]["why"], "the agent could see the skill gull");
+    let text = project.run(&["show"]).exits(0).stdout;
+    assert!(text.contains("6 pairs are void"), "{text}");
+}
