@@ -38,6 +38,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event", "stats", "compare"]),
+    ("history", &["model", "store"]),
+    ("serve", &["model", "agents", "history", "stats", "store"]),
     (
         "pipeline",
         &[
@@ -65,7 +67,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "plan", "quality", "sandbox", "settings", "skill", "store",
         ],
     ),
-    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
+    (
+        "schema",
+        &["model", "compare", "dialects", "event", "gateway", "history", "report", "settings", "store"],
+    ),
 ];
 
 /// Uses everything, and is used by nobody.

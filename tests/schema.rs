@@ -9,8 +9,24 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 12] = [
-    "summary", "run", "checks", "facts", "events", "check", "list", "grade", "regrade", "power", "compare",
+const OUTPUTS: [&str; 18] = [
+    "summary",
+    "run",
+    "checks",
+    "facts",
+    "events",
+    "check",
+    "list",
+    "grade",
+    "regrade",
+    "runs",
+    "trend",
+    "audit",
+    "labels",
+    "export-trials",
+    "export-checks",
+    "power",
+    "compare",
     "noise",
 ];
 
@@ -265,6 +281,25 @@ fn what_check_and_list_print_is_as_published() {
     validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
+
+#[test]
+fn what_is_told_of_many_runs_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[("a.practicum.yaml", EVALS), ("script.yaml", SCRIPT)]);
+    project.run(&["run", "a.practicum.yaml", "--trust"]).exits(3);
+    validators.holds("runs", &project.run(&["runs", "--json"]).exits(0).json());
+    validators.holds("trend", &project.run(&["trend", "mean_score", "--json"]).exits(0).json());
+    let audited = project.run(&["audit", "--least", "1", "--json"]).exits(0).json();
+    assert_ne!(audited["doubts"], json!([]));
+    validators.holds("audit", &audited);
+    for table in ["trials", "checks"] {
+        let lines = project.run(&["export", "--table", table]).exits(0).stdout;
+        assert_ne!(lines, "");
+        for line in lines.lines() {
+            validators.holds(&format!("export-{table}"), &serde_json::from_str(line).expect("JSON"));
+        }
+    }
 }
 
 #[test]

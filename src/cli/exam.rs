@@ -13,6 +13,7 @@ use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
+use crate::history::{Wanted, estimate};
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
 use crate::judge::Scrub;
 use crate::key::Keys;
@@ -23,7 +24,9 @@ use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
+use crate::store::{
+    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
+};
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -181,8 +184,10 @@ impl Carrying {
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
+        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count());
+            show_estimate(&plan, &prior, &project, jobs);
         }
         if self.dry_run {
             return Ok(None);
@@ -192,7 +197,6 @@ impl Carrying {
             true => None,
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
-        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -229,6 +233,7 @@ impl Carrying {
             Login::File(path) => scrubber.and_in(&path),
         });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
@@ -321,6 +326,29 @@ fn show_plan(plan: &Plan, reused: usize) {
             format_duration(settings.timeout.value)
         );
     }
+}
+
+/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
+fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+        let (planned, _) = plan.case(trial);
+        let kind = Wanted {
+            suite: planned.suite.name.clone(),
+            agent: trial.condition.agent.clone(),
+            model: trial.condition.model.clone(),
+            scripted: planned.script.is_some(),
+        };
+        *wanted.entry(kind).or_default() += 1;
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
+        Ok(estimate) => estimate.in_words(jobs),
+        Err(error) => format!("cost and time unknown: {error}"),
+    };
+    eprintln!("  estimate: {}", safe(&text));
 }
 
 /// Scripts of an eval file run on the user's machine, so the user must say that they may.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{GateName, GateResult, Severity, Summary, Verdict, VerdictChange};
+use crate::model::{GateName, GateResult, Severity, Summary, Totals, Verdict, VerdictChange};
 
 /// What was found in eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -158,6 +158,36 @@ pub struct ListedTrials {
     pub agent: String,
     pub arm: String,
     pub count: usize,
+}
+
+/// The runs of a project: `runs --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "The runs of a project (runs --json)")]
+pub struct ListedRuns {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The oldest first.
+    pub runs: Vec<ListedRun>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedRun {
+    /// The run's id, which is also its folder's name.
+    pub run: String,
+    pub path: PathBuf,
+    /// How it stands, in words.
+    pub state: String,
+    /// When it started; empty where nothing says.
+    pub started: String,
+    /// The exit code; `None` while it has not come to its end.
+    pub exit: Option<u8>,
+    /// How many trials it was to have.
+    pub planned: u64,
+    /// The trials that are done, by their verdict.
+    pub totals: Totals,
+    /// `None` where any part of it is not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 /// What a comparison takes: `power --json`.
