@@ -14,14 +14,14 @@ use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::{self, Limits, Scrub};
+use crate::judge::Scrub;
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
 
@@ -193,7 +193,6 @@ impl Carrying {
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -234,11 +233,7 @@ impl Carrying {
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
             let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-            let kept = project.join(".practicum/cache/judge");
-            let bench = Bench {
-                limits: Limits::new(judge_jobs),
-                cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-            };
+            let bench = Bench::of(&project, &layers, &scrub, self.no_cache)?;
             let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();

@@ -14,12 +14,12 @@ use crate::cli::{colour, environment, print, print_json, runtime};
 use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
-use crate::judge::{Cache, Limits, Scrub};
+use crate::judge::Scrub;
 use crate::model::{CheckResult, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
-use crate::settings::{JUDGE_JOBS, Layers, project_root};
+use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
 
 pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
@@ -149,11 +149,8 @@ fn read_text(path: &Path) -> anyhow::Result<String> {
 pub fn shared(args: &Args, layers: &Layers, project: &Path) -> Result<Shared, IntakeError> {
     let scrubber = Scrubber::new(layers.environment());
     let scrub: Scrub = Arc::new(move |text| scrubber.text(text));
-    let home = project.join(".practicum");
-    let keep = home.is_dir() && !args.no_cache;
-    let bench = Bench {
-        limits: Limits::new(layers.pick_global(&JUDGE_JOBS)?.value),
-        cache: keep.then(|| Cache::new(home.join("cache/judge"), Arc::clone(&scrub))),
-    };
+    // A captured text may lie anywhere; only a project that has records keeps answers too.
+    let fresh = args.no_cache || !project.join(".practicum").is_dir();
+    let bench = Bench::of(project, layers, &scrub, fresh)?;
     Ok(Shared { ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())), scrub, bench })
 }
