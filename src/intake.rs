@@ -2,11 +2,16 @@
 //!
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
+mod judges;
+mod stored;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+
+pub use stored::{Stored, stored_suites};
 
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
@@ -14,9 +19,7 @@ use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{
     Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, Script, Scrub, Setup, Upstream,
 };
-use crate::judge::Judge;
-use crate::llm::{Api, Client, Credential, Endpoint, Secret};
-use crate::model::{Diagnostics, Expect, Provider, SkillRef, Suite, Transport};
+use crate::model::{Diagnostics, Expect, SkillRef, Suite};
 use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
@@ -25,6 +28,8 @@ use crate::settings::{
 };
 use crate::skill::Skill;
 use crate::{modes, quality};
+
+pub use judges::Bench;
 
 /// What the user wants to be examined.
 #[derive(Debug, Clone, Default)]
@@ -242,8 +247,13 @@ pub fn settle(
 
 /// The same for looking at: nothing has to be installed or to exist.
 pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    outline_of(reading.into_suites()?, layers)
+}
+
+/// The same for suites that were read.
+pub fn outline_of(suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
     let mut planned = Vec::new();
-    for Placed { suite, project, .. } in reading.into_suites()? {
+    for Placed { suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;
         let agents = settings.agents.value.clone();
         planned.push(Planned { suite, settings, agents, project, script: None, mode_text: None });
@@ -285,7 +295,7 @@ fn choose_agents(
 
 /// A suite's script stands in for the model of the suite's own agent; naming another agent
 /// means asking a real model.
-fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
     if ask.record.is_some() || ask.replay.is_some() {
         return None;
     }
@@ -301,6 +311,7 @@ pub struct Shared {
     pub ledger: Arc<Ledger>,
     /// Takes secrets out of what is recorded.
     pub scrub: Scrub,
+    pub bench: Bench,
 }
 
 /// Gateways and judges for the planned suites, in their order.
@@ -327,11 +338,12 @@ pub async fn means(
                 None => None,
             },
         };
-        let address = gateway.as_ref().map(|(gateway, _)| format!("http://{}", gateway.address()));
         let judge = if ask.no_judge {
             Err("--no-judge was given".to_owned())
         } else {
-            judge(&suite.settings, address, env).map(Arc::new)
+            let (gateway, stand) =
+                gateway.as_ref().map(|(gateway, stand)| (gateway.as_ref(), *stand)).unzip();
+            shared.bench.judge(&suite.settings, gateway, stand, env).map(Arc::new)
         };
         all.push(SuiteMeans { gateway, judge });
     }
@@ -388,66 +400,4 @@ pub fn sandbox(
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
     Ok(Sandbox::build(layers.pick_global(&SANDBOX)?.value, env, hidden)?)
-}
-
-/// The models that judge unless told otherwise.
-const ANTHROPIC_JUDGE: &str = "claude-sonnet-4-6";
-const OPENAI_JUDGE: &str = "gpt-5.4";
-
-fn judge(
-    settings: &Settings,
-    gateway: Option<String>,
-    env: &BTreeMap<String, String>,
-) -> Result<Judge, String> {
-    let model = settings.judge_model.value.as_deref();
-    let (api, default_model) = match provider(settings.judge_provider.value, model)? {
-        Provider::Openai => (Api::OpenAiResponses, OPENAI_JUDGE),
-        Provider::Anthropic | Provider::Auto => (Api::AnthropicMessages, ANTHROPIC_JUDGE),
-    };
-    let endpoint = match gateway {
-        // Each trial's judge gets an address of its own there, later.
-        Some(base_url) => {
-            Endpoint { api, base_url, credential: Some(Credential::ApiKey(Secret::new("gateway"))) }
-        }
-        None if settings.judge_transport.value == Transport::Cli => {
-            return Err(
-                "judging through an agent CLI is not supported; set PRACTICUM_TRANSPORT=api".to_owned()
-            );
-        }
-        None => Endpoint::from_env(api, env).map_err(|error| error.to_string())?,
-    };
-    let client = Client::new(endpoint).map_err(|error| error.to_string())?;
-    let judge = Judge::new(client, model.unwrap_or(default_model).to_owned());
-    Ok(judge.with_votes(settings.judge_votes.value))
-}
-
-/// Whose model this is, by its name where nobody says.
-fn provider(said: Provider, model: Option<&str>) -> Result<Provider, String> {
-    match (said, model) {
-        (Provider::Anthropic | Provider::Openai, _) => Ok(said),
-        (Provider::Auto, None) => Ok(Provider::Anthropic),
-        (Provider::Auto, Some(model)) => Provider::of_model(model).ok_or_else(|| {
-            format!("whose model \"{model}\" is cannot be told; say so with --grading-provider")
-        }),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_model_tells_its_provider() {
-        for (model, expected) in [
-            (None, Some(Provider::Anthropic)),
-            (Some("claude-opus-4-1"), Some(Provider::Anthropic)),
-            (Some("gpt-5.4-mini"), Some(Provider::Openai)),
-            (Some("o3"), Some(Provider::Openai)),
-            (Some("o4-mini"), Some(Provider::Openai)),
-            (Some("opus"), None),
-            (Some("llama-3"), None),
-        ] {
-            assert_eq!(provider(Provider::Auto, model).ok(), expected, "{model:?}");
-        }
-    }
 }

@@ -16,7 +16,7 @@ use crate::plan::{Plan, Planned};
 use crate::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const GENERATION: u32 = 1;
+const GENERATION: u32 = 2;
 
 /// Keys for the trials of a plan. Whatever several trials share is read once.
 pub struct Keys<'k> {
@@ -147,8 +147,15 @@ fn case_text(suite: &Suite, case: &Case) -> String {
 }
 
 fn settings_text(planned: &Planned) -> String {
-    let deciding =
-        ["timeout", "sync-tasks", "detect-questions", "judge.model", "judge.provider", "judge.votes"];
+    let deciding = [
+        "timeout",
+        "sync-tasks",
+        "detect-questions",
+        "judge.model",
+        "judge.provider",
+        "judge.transport",
+        "judge.votes",
+    ];
     let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
     text.extend(planned.suite.run.system_prompt.clone());

@@ -17,6 +17,8 @@ pub struct RawRun {
 pub struct RawTurn {
     pub prompt: String,
     pub transcript: Transcript,
+    /// How much of the kept stream is of this turn.
+    pub bytes: u64,
     pub process: ProcessEnd,
 }
 
@@ -59,12 +61,14 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
         seen.commands_listed.extend(transcript.commands_listed);
         seen.activated.extend(transcript.activated);
-        if transcript.usage_of_session {
+        seen.hides_tools |= transcript.hides_tools;
+        if transcript.totals_of_session {
             seen.usage = transcript.usage;
+            seen.cost_usd = transcript.cost_usd.or(seen.cost_usd);
         } else {
             seen.usage.add(transcript.usage);
+            seen.cost_usd = add(seen.cost_usd, transcript.cost_usd);
         }
-        seen.cost_usd = add(seen.cost_usd, transcript.cost_usd);
         seen.api_calls = add(seen.api_calls, transcript.api_calls);
         seen.model = transcript.model.or(seen.model);
         seen.agent_version = transcript.version.or(seen.agent_version);
@@ -117,14 +121,16 @@ mod tests {
     use crate::model::Usage;
 
     #[test]
-    fn tokens_of_a_session_are_not_counted_twice() {
-        let turn = |input: u64, usage_of_session: bool| RawTurn {
+    fn tokens_and_money_of_a_session_are_not_counted_twice() {
+        let turn = |input: u64, totals_of_session: bool| RawTurn {
             prompt: String::new(),
             transcript: Transcript {
                 usage: Usage { input, ..Usage::default() },
-                usage_of_session,
+                cost_usd: Some(input as f64),
+                totals_of_session,
                 ..Transcript::default()
             },
+            bytes: 0,
             process: ProcessEnd::Exited(0),
         };
         for (turns, expected) in [
@@ -134,7 +140,7 @@ mod tests {
             (vec![turn(10, true), turn(0, false)], 10),
         ] {
             let seen = observe(RawRun { turns, seconds: 0.0 }, Vec::new(), false);
-            assert_eq!(seen.usage.input, expected);
+            assert_eq!((seen.usage.input, seen.cost_usd), (expected, Some(expected as f64)));
         }
     }
 
@@ -143,6 +149,7 @@ mod tests {
         let turn = |said: &str| RawTurn {
             prompt: "p".into(),
             transcript: Transcript { output: said.into(), said: Said::Done, ..Transcript::default() },
+            bytes: 0,
             process: ProcessEnd::Exited(0),
         };
         let raw = RawRun { turns: vec![turn("one"), turn("two")], seconds: 1.0 };

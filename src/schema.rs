@@ -15,9 +15,9 @@ use crate::event::RunEvent;
 use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Listed, ListedRuns, Needed};
+use crate::report::{Checked, Graded, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
-use crate::store::{Label, RunInfo, TrialChecks};
+use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
 
 /// A schema under its name.
 pub struct Published {
@@ -42,9 +42,12 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("summary", written::<Summary>()),
         ("run", written::<RunInfo>()),
         ("checks", written::<TrialChecks<'static>>()),
+        ("facts", written::<TrialFacts>()),
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("grade", written::<Graded>()),
+        ("regrade", written::<Regraded>()),
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
         ("noise", written::<Noise>()),

@@ -2,12 +2,9 @@
 
 mod common;
 
-use std::time::{Duration, Instant};
-
+use common::moves::{Move, SKILL, play};
 use common::{Project, Ran, claude, path_with};
 use serde_json::Value;
-
-const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
 
 const EVAL: &str = "\
 practicum: 1
@@ -42,21 +39,16 @@ scenarios:
               results: [{ id: friendly, verdict: pass, evidence: ['Ahoy, Alice!'], reasoning: It says ahoy. }]
 ";
 
-fn project(script: &str) -> Project {
-    Project::new(&[("greeter/SKILL.md", SKILL), ("evals/g.practicum.yaml", EVAL), ("script.yaml", script)])
-}
-
-fn examine(project: &Project, more: &[&str]) -> Ran {
-    let args = ["run", "evals", "--script", "script.yaml", "--json"];
-    let mut command = project.practicum(&[&args, more].concat());
-    command.env("PATH", path_with(&claude()));
-    Ran::of(command.output().expect("practicum starts"))
-}
-
 #[test]
 fn a_real_agent_is_examined_from_file_to_verdict() {
-    let project = project(SCRIPT);
-    let summary = examine(&project, &[]).exits(0).json();
+    let project = Project::new(&[
+        ("greeter/SKILL.md", SKILL),
+        ("evals/g.practicum.yaml", EVAL),
+        ("script.yaml", SCRIPT),
+    ]);
+    let mut command = project.practicum(&["run", "evals", "--script", "script.yaml", "--json"]);
+    command.env("PATH", path_with(&claude()));
+    let summary = Ran::of(command.output().expect("practicum starts")).exits(0).json();
     let case = &summary["cases"][0];
     assert_eq!(case["agent"], "claude");
     assert_eq!(case["passed"], 1);
@@ -82,27 +74,185 @@ fn a_real_agent_is_examined_from_file_to_verdict() {
 }
 
 #[test]
-fn a_hung_run_is_unknown_and_leaves_no_process_behind() {
-    let hang = "practicum_script: 1\nscenarios:\n  - when: Greet\n    steps:\n      - hang: 10m\n";
-    let project = project(hang);
-    project.write("evals/g.practicum.yaml", &EVAL.replace("id: greets", "id: hangs"));
-    let started = Instant::now();
-    let summary = examine(&project, &["--timeout", "3s"]).exits(3).json();
-    assert!(started.elapsed() < Duration::from_secs(20), "took {:?}", started.elapsed());
-    assert_eq!(summary["ok"], false);
-    let case = &summary["cases"][0];
-    assert_eq!((&case["passed"], &case["failed"], &case["not_scored"]), (&0.into(), &0.into(), &1.into()));
-    assert_eq!(case["endings"]["timed_out"], 1);
-    assert_eq!(case["fired"]["unknown"], 1, "a time-out is never \"did not fire\"");
-    let home = project.path().display().to_string();
-    assert_eq!(project.processes(), [""; 0], "below {home}");
+fn what_the_model_does_is_seen() {
+    play(
+        "claude",
+        &claude(),
+        &[
+            Move {
+                name: "a plain answer",
+                scenarios: Some("  - steps: [{ text: 'Ahoy, Alice!', USAGE }]\n"),
+                ..Move::FINE
+            },
+            Move {
+                name: "a skill",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: Skill, input: { skill: greeter } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                fired: "yes",
+                tokens: [200, 20],
+                ..Move::FINE
+            },
+            Move {
+                name: "another tool before the skill",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: Bash, input: { command: ls, description: looks } }], USAGE }
+      - { tools: [{ name: Skill, input: { skill: greeter } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                checks: "      - tool_order: [Bash, Skill]\n",
+                fired: "yes",
+                tokens: [300, 30],
+                ..Move::FINE
+            },
+            Move {
+                name: "files",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: Write, input: { file_path: '{{workspace}}/new.txt', content: Ahoy } }], USAGE }
+      - { tools: [{ name: Bash, input: { command: 'echo more > shell.txt', description: writes } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                checks: "      - file: { path: new.txt, matches: '^Ahoy$' }\n      - file: { path: shell.txt, matches: more }\n",
+                tokens: [300, 30],
+                ..Move::FINE
+            },
+            Move {
+                name: "two turns in one session",
+                turns: &["Greet Alice.", "And Bob."],
+                // The second answer is the second step only where the first is in its conversation.
+                scenarios: Some(
+                    "  - { when: Greet Alice, steps: [{ text: First., USAGE }, { text: 'Ahoy, Bob!', USAGE }] }\n",
+                ),
+                tokens: [200, 20],
+                ..Move::FINE
+            },
+            Move {
+                name: "a subagent that takes up the skill and writes a file",
+                scenarios: Some(
+                    "  - when: Greet Alice
+    steps:
+      - { tools: [{ name: Agent, input: { description: sub, prompt: Sub work., subagent_type: general-purpose } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+  - when: Sub work
+    steps:
+      - { tools: [{ name: Skill, input: { skill: greeter } }], USAGE }
+      - { tools: [{ name: Write, input: { file_path: '{{workspace}}/sub.txt', content: Ahoy } }], USAGE }
+      - { text: Sub done., USAGE }
+",
+                ),
+                flags: &["--sync-tasks"],
+                checks: "      - file: { path: sub.txt, matches: Ahoy }\n      - tool_used: Agent\n",
+                fired: "yes",
+                tokens: [500, 50],
+                ..Move::FINE
+            },
+            Move {
+                name: "a subagent in the background, whose end is told to the model",
+                scenarios: Some(
+                    "  - when: Greet Alice
+    steps:
+      - { tools: [{ name: Agent, input: { description: sub, prompt: Sub work., subagent_type: general-purpose, run_in_background: true } }], USAGE }
+      - { text: It works., USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+  - when: Sub work
+    steps:
+      - { tools: [{ name: Write, input: { file_path: '{{workspace}}/sub.txt', content: Ahoy } }], USAGE }
+      - { text: Sub done., delay: 3s, USAGE }
+",
+                ),
+                checks: "      - file: { path: sub.txt, matches: Ahoy }\n",
+                tokens: [500, 50],
+                ..Move::FINE
+            },
+        ],
+    );
 }
 
 #[test]
-fn a_failed_login_is_not_a_failed_eval() {
-    let refused = "practicum_script: 1\nscenarios:\n  - when: Greet\n    steps:\n      - error: 401\n";
-    let project = project(refused);
-    let summary = examine(&project, &[]).exits(3).json();
-    assert_eq!(summary["cases"][0]["endings"]["auth_failed"], 1);
-    assert_eq!(summary["totals"]["failed"], 0);
+fn what_the_api_does_is_not_a_failed_eval() {
+    play(
+        "claude",
+        &claude(),
+        &[
+            Move {
+                name: "429 once",
+                scenarios: Some(
+                    "  - steps: [{ error: 429, times: 1, headers: { retry-after: '0' } }, { text: Ahoy, USAGE }]\n",
+                ),
+                ..Move::FINE
+            },
+            Move {
+                name: "429 for ever",
+                scenarios: Some("  - steps: [{ error: 429 }]\n"),
+                ended: "rate_limited",
+                ..Move::FAILED
+            },
+            Move {
+                name: "529 for ever",
+                scenarios: Some("  - steps: [{ error: 529 }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move {
+                name: "529 after the skill was taken up",
+                scenarios: Some(
+                    "  - steps: [{ tools: [{ name: Skill, input: { skill: greeter } }], USAGE }, { error: 529 }]\n",
+                ),
+                ended: "api_failed",
+                fired: "yes",
+                tokens: [100, 10],
+                ..Move::FAILED
+            },
+            Move {
+                name: "silence before the headers",
+                scenarios: Some("  - steps: [{ hang_before_headers: 10m }]\n"),
+                flags: &["--timeout", "3s"],
+                ended: "timed_out",
+                ..Move::FAILED
+            },
+            Move {
+                name: "silence after the headers",
+                scenarios: Some("  - steps: [{ hang: 10m }]\n"),
+                flags: &["--timeout", "3s"],
+                ended: "timed_out",
+                ..Move::FAILED
+            },
+            Move {
+                name: "a stream cut off for ever",
+                // How much of it is read before the connection drops is chance, so it takes nothing.
+                scenarios: Some("  - steps: [{ text: Ahoy and good day., truncate: true, usage: {} }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move {
+                name: "a stream cut off once",
+                scenarios: Some(
+                    "  - steps: [{ text: Ahoy and good day., truncate: true, times: 1, usage: {} }, { text: Ahoy, USAGE }]\n",
+                ),
+                ..Move::FINE
+            },
+            Move {
+                name: "a stream that reports an error",
+                scenarios: Some("  - steps: [{ sse_error: overloaded_error, USAGE }]\n"),
+                ended: "api_failed",
+                // Three replies were begun.
+                tokens: [300, 3],
+                ..Move::FAILED
+            },
+            Move { name: "no key", ended: "auth_failed", ..Move::FAILED },
+            Move {
+                name: "a wrong key",
+                scenarios: Some("  - steps: [{ error: 401, message: invalid x-api-key }]\n"),
+                ended: "auth_failed",
+                ..Move::FAILED
+            },
+        ],
+    );
 }

@@ -3,12 +3,9 @@
 mod common;
 
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
+use common::moves::{Move, SKILL, play};
 use common::{Project, Ran, codex, path_with};
-use serde_json::Value;
-
-const SKILL: &str = "---\nname: greeter\ndescription: Greets people by name. Use when asked to greet someone.\n---\n\nSay ahoy.\n";
 
 const EVAL: &str = "\
 practicum: 1
@@ -38,16 +35,6 @@ fn examine(project: &Project, more: &[&str]) -> Ran {
 fn trial(project: &Project) -> PathBuf {
     let mut trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
     trials.next().expect("a trial").path()
-}
-
-#[test]
-fn a_plain_answer() {
-    let project = project(&EVAL.replace("ID", "plain"), "      - text: Ahoy, Alice!\n");
-    let summary = examine(&project, &[]).exits(0).json();
-    let case = &summary["cases"][0];
-    assert_eq!(case["agent"], "codex");
-    assert_eq!((&case["passed"], &case["endings"]["finished"]), (&1.into(), &1.into()));
-    assert_eq!((&case["fired"]["no"], &case["fired"]["yes"]), (&1.into(), &0.into()));
 }
 
 #[test]
@@ -112,65 +99,196 @@ fn a_skill_read_by_a_program_of_the_model_is_an_activation() {
 }
 
 #[test]
-fn two_turns_in_one_session_count_their_tokens_once() {
-    let eval = "\
-practicum: 1
-skill: ../greeter
-workspace: empty
-run: { agents: [codex], timeout: 60s }
-cases:
-  - id: talks
-    prompt: [Greet Alice., And Bob?]
-    checks:
-      - contains: Ahoy, Bob!
-";
-    let usage = "usage: { input: 100, output: 10 }";
-    let steps = format!(
-        "      - {{ text: 'Ahoy, Alice!', {usage} }}\n  - when: And Bob\n    steps:\n      - {{ text: 'Ahoy, Bob!', {usage} }}\n"
+fn what_the_model_does_is_seen() {
+    play(
+        "codex",
+        &codex(),
+        &[
+            Move {
+                name: "a plain answer",
+                scenarios: Some("  - steps: [{ text: 'Ahoy, Alice!', USAGE }]\n"),
+                ..Move::FINE
+            },
+            Move {
+                name: "a skill",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                fired: "yes",
+                tokens: [200, 20],
+                ..Move::FINE
+            },
+            Move {
+                name: "another tool before the skill",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: exec_command, input: { cmd: ls } }], USAGE }
+      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                fired: "yes",
+                tokens: [300, 30],
+                ..Move::FINE
+            },
+            Move {
+                name: "files",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: exec_command, input: { cmd: echo more > shell.txt } }], USAGE }
+      - tools:
+          - name: apply_patch
+            input: |
+              *** Begin Patch
+              *** Add File: new.txt
+              +Ahoy
+              *** End Patch
+        USAGE
+      - { text: 'Ahoy, Alice!', USAGE }
+",
+                ),
+                flags: &["--model", "gpt-5.5"],
+                checks: "      - file: { path: new.txt, matches: '^Ahoy$' }\n      - file: { path: shell.txt, matches: more }\n",
+                tokens: [300, 30],
+                ..Move::FINE
+            },
+            Move {
+                name: "two turns in one session",
+                turns: &["Greet Alice.", "And Bob."],
+                // The second answer is the second step only where the first is in its conversation.
+                scenarios: Some(
+                    "  - { when: Greet Alice, steps: [{ text: First., USAGE }, { text: 'Ahoy, Bob!', USAGE }] }\n",
+                ),
+                tokens: [200, 20],
+                ..Move::FINE
+            },
+            Move {
+                name: "a subagent that writes a file",
+                scenarios: Some(
+                    "  - when: Greet Alice
+    steps:
+      - { tools: [{ name: collaboration.spawn_agent, input: { task_name: sub, message: Sub work., fork_turns: none } }], USAGE }
+      - { tools: [{ name: collaboration.wait_agent, input: { timeout_ms: 30000 } }], USAGE }
+      - { text: 'Ahoy, Alice!', USAGE }
+  - when: Sub work
+    steps:
+      - { tools: [{ name: exec, input: 'text(await tools.exec_command({ cmd: \"echo Ahoy > sub.txt\" }));' }], USAGE }
+      - { text: Sub done., USAGE }
+",
+                ),
+                flags: &["--model", "gpt-6-sol"],
+                checks: "      - file: { path: sub.txt, matches: Ahoy }\n      - tool_used: wait\n",
+                // Its subagent is another thread, of whose tokens its stream says nothing.
+                tokens: [300, 30],
+                ..Move::FINE
+            },
+        ],
     );
-    let project = project(eval, &steps);
-    let summary = examine(&project, &[]).exits(0).json();
-    assert_eq!(summary["cases"][0]["passed"], 1);
-    let transcript = std::fs::read_to_string(trial(&project).join("transcript.jsonl")).expect("a transcript");
-    let threads: Vec<Value> = transcript
-        .lines()
-        .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .filter(|event| event["type"] == "thread.started")
-        .map(|event| event["thread_id"].clone())
-        .collect();
-    assert!(threads.len() == 2 && threads[0] == threads[1], "{threads:?}");
-    let tokens = &summary["tokens"];
-    assert_eq!((&tokens["input"], &tokens["output"]), (&200.into(), &20.into()), "{summary}");
 }
 
 #[test]
-fn what_the_api_refuses_is_not_a_failed_eval() {
-    for (status, ending) in [(529, "api_failed"), (429, "rate_limited"), (401, "auth_failed")] {
-        let project = project(&EVAL.replace("ID", "refused"), &format!("      - error: {status}\n"));
-        let started = Instant::now();
-        let summary = examine(&project, &[]).exits(3).json();
-        assert_eq!(summary["cases"][0]["endings"][ending], 1, "{status}: {}", summary["cases"][0]);
-        assert_eq!(summary["totals"]["failed"], 0, "{status}");
-        assert!(started.elapsed() < Duration::from_secs(30), "{status} took {:?}", started.elapsed());
-    }
-}
-
-#[test]
-fn a_hung_run_is_unknown_and_leaves_no_process_behind() {
-    let steps = "      - tools: [{ name: exec_command, input: { cmd: '(sleep 600 &) ; sleep 601' } }]
-      - hang: 10m
-";
-    for (id, steps) in [("hangs-in-shell", steps), ("hangs-in-model", "      - hang: 10m\n")] {
-        let project = project(&EVAL.replace("ID", id), steps);
-        let started = Instant::now();
-        let summary = examine(&project, &["--timeout", "3s"]).exits(3).json();
-        assert!(started.elapsed() < Duration::from_secs(20), "took {:?}", started.elapsed());
-        let case = &summary["cases"][0];
-        assert_eq!(
-            (&case["endings"]["timed_out"], &case["fired"]["unknown"]),
-            (&1.into(), &1.into()),
-            "{id}"
-        );
-        assert_eq!(project.processes(), [""; 0], "{id}");
-    }
+fn what_the_api_does_is_not_a_failed_eval() {
+    play(
+        "codex",
+        &codex(),
+        &[
+            Move {
+                name: "429 once",
+                scenarios: Some(
+                    "  - steps: [{ error: 429, times: 1, headers: { retry-after: '0' } }, { text: Ahoy, USAGE }]\n",
+                ),
+                ..Move::FINE
+            },
+            Move {
+                // It asks again only where it is told when.
+                name: "429 once, without a time to ask again",
+                scenarios: Some("  - steps: [{ error: 429, times: 1 }, { text: Ahoy, USAGE }]\n"),
+                ended: "rate_limited",
+                ..Move::FAILED
+            },
+            Move {
+                name: "429 for ever",
+                scenarios: Some("  - steps: [{ error: 429 }]\n"),
+                ended: "rate_limited",
+                ..Move::FAILED
+            },
+            Move {
+                name: "529 for ever",
+                scenarios: Some("  - steps: [{ error: 529 }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move {
+                name: "503 for ever",
+                scenarios: Some("  - steps: [{ error: 503 }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move {
+                name: "529 after the skill was read",
+                scenarios: Some(
+                    "  - steps:
+      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
+      - error: 529
+",
+                ),
+                ended: "api_failed",
+                fired: "yes",
+                // A turn that fails says nothing of its tokens.
+                ..Move::FAILED
+            },
+            Move {
+                name: "silence before the headers",
+                scenarios: Some("  - steps: [{ hang_before_headers: 10m }]\n"),
+                flags: &["--timeout", "3s"],
+                ended: "timed_out",
+                ..Move::FAILED
+            },
+            Move {
+                name: "silence after the headers",
+                scenarios: Some("  - steps: [{ hang: 10m }]\n"),
+                flags: &["--timeout", "3s"],
+                ended: "timed_out",
+                ..Move::FAILED
+            },
+            Move {
+                name: "a command that never ends",
+                scenarios: Some(
+                    "  - steps: [{ tools: [{ name: exec_command, input: { cmd: '(sleep 600 &); sleep 601' } }] }, { hang: 10m }]\n",
+                ),
+                flags: &["--timeout", "3s"],
+                ended: "timed_out",
+                ..Move::FAILED
+            },
+            Move {
+                name: "a stream cut off for ever",
+                scenarios: Some("  - steps: [{ text: Ahoy and good day., truncate: true, USAGE }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move {
+                name: "a stream cut off once",
+                scenarios: Some(
+                    "  - steps: [{ text: Ahoy and good day., truncate: true, times: 1, USAGE }, { text: Ahoy, USAGE }]\n",
+                ),
+                ..Move::FINE
+            },
+            Move {
+                name: "a stream that reports an error",
+                scenarios: Some("  - steps: [{ sse_error: server_error, USAGE }]\n"),
+                ended: "api_failed",
+                ..Move::FAILED
+            },
+            Move { name: "no key", ended: "auth_failed", ..Move::FAILED },
+            Move {
+                name: "a wrong key",
+                scenarios: Some("  - steps: [{ error: 401, message: Incorrect API key provided }]\n"),
+                ended: "auth_failed",
+                ..Move::FAILED
+            },
+        ],
+    );
 }

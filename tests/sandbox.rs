@@ -11,7 +11,7 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use common::{Project, Ran, claude, path_with, wait_until};
+use common::{Project, Ran, claude, has_bubblewrap, has_landlock, path_with, sandbox_means, wait_until};
 use serde_json::Value;
 
 const EVAL: &str = "\
@@ -21,32 +21,6 @@ run: { agents: [hostile], timeout: 30s }
 cases:
   - { id: CASE, prompt: p, checks: [{ contains: done }, { not_contains: ESCAPED }] }
 ";
-
-/// Both means, as far as this machine has them.
-fn means() -> Vec<&'static str> {
-    let all = [("bubblewrap", has_bubblewrap()), ("landlock", has_landlock())];
-    all.into_iter().filter(|(_, there)| *there).map(|(means, _)| means).collect()
-}
-
-/// `scripts/test` installs it where it can; a test does not.
-fn has_bubblewrap() -> bool {
-    let works = Command::new("bwrap").args(["--unshare-user", "--ro-bind", "/", "/", "true"]).status();
-    let works = works.is_ok_and(|status| status.success());
-    if !works {
-        eprintln!("skipped: bubblewrap does not work on this machine");
-    }
-    works
-}
-
-fn has_landlock() -> bool {
-    let program = env!("CARGO_BIN_EXE_practicum");
-    let works = Command::new(program).args(["confined", "--ro", "/", "--", "/bin/true"]).status();
-    let works = works.is_ok_and(|status| status.success());
-    if !works {
-        eprintln!("skipped: landlock does not work on this machine");
-    }
-    works
-}
 
 /// A project whose agent is a shell script, in a user's home beside other things.
 struct Scene {
@@ -137,7 +111,7 @@ echo w > w.txt && mkdir -p "$HOME/.config" && echo h > "$HOME/.config/h" && echo
 
 #[test]
 fn an_agent_does_not_get_out_of_its_room() {
-    for means in means() {
+    for means in sandbox_means() {
         // Rules of landlock do not reach modes and times.
         let more =
             if means == "bubblewrap" { "try 'chmod 755 /usr'\ntry 'touch USERHOME/diary.txt'\n" } else { "" };
@@ -196,7 +170,7 @@ for note in \"$rooms\"/*/workspace/note.txt; do
 done
 echo done
 ";
-    for means in means() {
+    for means in sandbox_means() {
         let scene = Scene::new(means, "one", script);
         let two = "  - { id: two, prompt: p, checks: [{ contains: done }, { not_contains: ESCAPED }] }\n";
         scene.project.write("evals/e.practicum.yaml", &(EVAL.replace("CASE", "one") + two));
@@ -214,7 +188,7 @@ fn a_project_in_a_system_folder_is_hidden_too() {
     };
     std::fs::write(place.path().join("practicum.toml"), "").expect("write");
     std::fs::create_dir(place.path().join("evals")).expect("create");
-    for means in means() {
+    for means in sandbox_means() {
         let path = place.path().display();
         let script = format!(
             "cat {path}/practicum.toml && echo ESCAPED; ls {path}/evals && echo ESCAPED; ls /opt >/dev/null; cat /etc/passwd >/dev/null && echo done"
@@ -237,7 +211,7 @@ setsid sleep 320 &
 (setsid bash -c 'trap \"\" TERM HUP; sleep 323' &)
 sleep 320
 ";
-    for means in means() {
+    for means in sandbox_means() {
         let modes: &[&str] = if means == "bubblewrap" { &["auto", "strict"] } else { &["auto"] };
         for mode in modes {
             let scene = Scene::new(means, "walledlimit", script);
@@ -254,7 +228,7 @@ sleep 320
 
 #[test]
 fn what_an_agent_leaves_running_in_a_sandbox_is_ended() {
-    for means in means() {
+    for means in sandbox_means() {
         let scene = Scene::new(means, "walledleftover", "setsid sleep 330 & sleep 331 & echo done");
         scene.run(&[]).exits(0);
         assert_eq!(scene.project.processes(), [""; 0], "{means}");
@@ -330,7 +304,7 @@ fn most_zombies(mut command: Command) -> usize {
 
 #[test]
 fn setup_and_teardown_share_the_room_and_its_walls() {
-    for means in means() {
+    for means in sandbox_means() {
         let scene = Scene::new(means, "scripts", "cat ready.txt; echo done");
         let steal =
             format!("cat {}/diary.txt > ready.txt; echo set >> ready.txt", scene.home.path().display());
@@ -478,7 +452,7 @@ fn the_setting_comes_from_flag_variable_or_project() {
 
 #[test]
 fn an_agent_in_the_users_home_is_seen_with_its_package_and_nothing_beside_it() {
-    for means in means() {
+    for means in sandbox_means() {
         let scene = Scene::new(means, "package", "");
         let home = scene.home.path();
         let package = home.join("lib/node_modules/own-agent");
@@ -523,7 +497,7 @@ cases:
       - file: { path: hello.txt, matches: '^Ahoy, Alice' }
       - file: { path: stolen.txt, matches: '^nothing' }
 ";
-    for means in means() {
+    for means in sandbox_means() {
         let modes: &[&str] = if means == "bubblewrap" { &["auto", "strict"] } else { &["auto"] };
         for mode in modes {
             let scene = Scene::new(means, "claude", "");

@@ -37,9 +37,7 @@ pub fn agent() -> Agent {
             "OPENAI_MODEL",
             "PRACTICUM_BUILTIN_API",
         ]),
-        credentials: Credentials {
-            variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"]),
-        },
+        credentials: Credentials::of(words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "OPENAI_API_KEY"])),
         route: Some(Route {
             base_url: "ANTHROPIC_BASE_URL".to_owned(),
             suffix: "",

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
+    skill_read_in,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -56,6 +57,11 @@ pub fn agent() -> Agent {
         pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"]),
         credentials: Credentials {
             variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]),
+            file: Some(LoginFile {
+                variable: "CLAUDE_CONFIG_DIR",
+                folder: ".claude",
+                name: ".credentials.json",
+            }),
         },
         route: Some(Route {
             base_url: "ANTHROPIC_BASE_URL".to_owned(),
@@ -75,6 +81,8 @@ struct Claude {
     /// Tool calls whose result has not come yet, by the id the stream gives them.
     pending: HashMap<String, usize>,
     last_text: String,
+    /// Whether the stream told of the session's beginning, so that it tells of the rest too.
+    began: bool,
     results: u32,
     assistant_messages: Vec<String>,
     asked: bool,
@@ -98,6 +106,8 @@ impl Decoder for Claude {
         if self.out.output.is_empty() {
             self.out.output = self.last_text;
         }
+        // `--output-format json` prints the result alone, and what led to it is not seen.
+        self.out.hides_tools = !self.began && self.results > 0;
         self.out
     }
 }
@@ -105,6 +115,7 @@ impl Decoder for Claude {
 impl Claude {
     fn init(&mut self, event: &Value) {
         let text = |key: &str| event[key].as_str().map(str::to_owned);
+        self.began = true;
         self.out.session = text("session_id");
         self.out.model = text("model");
         self.out.version = text("claude_code_version");
@@ -169,14 +180,18 @@ impl Claude {
         }
     }
 
-    /// The last of several results is the whole session's: its money and models are cumulative.
+    /// Money and tokens by model are those of the whole session, also of the processes that it was
+    /// resumed from.
     fn result(&mut self, event: &Value) {
         self.results += 1;
         let text = event["result"].as_str().unwrap_or_default();
         self.out.cost_usd = event["total_cost_usd"].as_f64().or(self.out.cost_usd);
         let by_model = usage_by_model(&event["modelUsage"]);
         match by_model {
-            Some(usage) => self.out.usage = usage,
+            Some(usage) => {
+                self.out.usage = usage;
+                self.out.totals_of_session = true;
+            }
             None => self.out.usage.add(plain_usage(&event["usage"])),
         }
         self.out.api_calls = Some(self.assistant_messages.len() as u64);
@@ -199,7 +214,8 @@ impl Claude {
                 }
             }
             Some("error_max_turns" | "error_max_budget_usd") => Said::OverBudget(reason()),
-            Some("error_during_execution") => Said::Interrupted(reason()),
+            Some("error_during_execution") if aborted(event) => Said::Interrupted(reason()),
+            // Also a turn that came to its end without a word of the model is the API's failure.
             _ => match event["api_error_status"].as_u64() {
                 Some(429) => Said::RateLimited(reason()),
                 Some(401 | 403) => Said::AuthFailed(reason()),
@@ -209,6 +225,11 @@ impl Claude {
             },
         }
     }
+}
+
+/// Whether someone stopped the turn, and not what happened in it.
+fn aborted(result: &Value) -> bool {
+    result["terminal_reason"].as_str().is_none_or(|reason| reason.starts_with("aborted_"))
 }
 
 fn result_text(content: &Value) -> String {

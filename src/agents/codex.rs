@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 use super::launch::WALLED;
 use super::shell_reads::{script_of, skills_read_by};
-use super::{Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript};
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
+};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind = DecoderKind { name: "codex-jsonl", start: || Box::new(Codex::default()) };
@@ -30,33 +32,37 @@ pub fn agent() -> Agent {
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
         env: vec![("CODEX_HOME".to_owned(), "{home}/.codex".to_owned())],
         pass_env: words(&[BASE_URL, "OPENAI_ORGANIZATION", "OPENAI_PROJECT"]),
-        credentials: Credentials { variables: words(&LOGINS) },
+        credentials: Credentials {
+            variables: words(&LOGINS),
+            file: Some(LoginFile { variable: "CODEX_HOME", folder: ".codex", name: "auth.json" }),
+        },
         route: Some(Route { base_url: BASE_URL.to_owned(), suffix: "/v1", key: LOGINS[0].to_owned() }),
         // A `$skill` in the prompt works, but leaves no trace that could be told from none.
         models: vec![ModelAddress::vendor("OPENAI_BASE_URL", "https://api.openai.com/v1")],
         skill_command: None,
-        home_files: Some(|env| {
+        home_files: Some(|env, by_file| {
             let path = RelPath::new(".codex/config.toml").expect("a relative path");
-            vec![(path, config(env))]
+            vec![(path, config(env, by_file))]
         }),
         auto: true,
     }
 }
 
 /// The built-in provider takes no key from OPENAI_API_KEY and its retries cannot be lowered, so
-/// there is one of ours. The key itself stays in the environment.
-fn config(env: &BTreeMap<String, String>) -> String {
+/// there is one of ours. The key itself stays in the environment. A login of its own works only with
+/// the built-in one.
+fn config(env: &BTreeMap<String, String>, by_file: bool) -> String {
     let key = LOGINS.iter().find(|name| env.contains_key(**name)).unwrap_or(&LOGINS[0]);
     let url = env.get(BASE_URL).map(String::as_str).filter(|url| !url.is_empty()).unwrap_or(VENDOR);
     // Its own walls do not stand inside ours, which hold as much.
     let sandbox = if env.contains_key(WALLED) { "danger-full-access" } else { "workspace-write" };
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let (key, url) = (quoted(key), quoted(url));
-    format!(
-        r#"approval_policy = "never"
-sandbox_mode = "{sandbox}"
-check_for_update_on_startup = false
-model_provider = "practicum"
+    let provider = if by_file {
+        String::new()
+    } else {
+        format!(
+            r#"model_provider = "practicum"
 
 [model_providers.practicum]
 name = "practicum"
@@ -66,7 +72,14 @@ env_key = {key}
 request_max_retries = 2
 stream_max_retries = 2
 stream_idle_timeout_ms = 300000
-
+"#
+        )
+    };
+    format!(
+        r#"approval_policy = "never"
+sandbox_mode = "{sandbox}"
+check_for_update_on_startup = false
+{provider}
 # Plugins and apps are fetched from other hosts, and would compete with the skill under test.
 [features]
 plugins = false
@@ -179,7 +192,7 @@ impl Codex {
             cache_read: read,
             cache_write: write,
         };
-        self.out.usage_of_session = true;
+        self.out.totals_of_session = true;
         let only_asked = self.items == 1 && self.out.output.trim_end().ends_with('?');
         self.out.said = if only_asked { Said::Asked } else { Said::Done };
     }
@@ -312,10 +325,10 @@ mod tests {
         ] {
             let seen = decode(name);
             assert_eq!((seen.usage.input, seen.usage.output), (input, output), "{name}");
-            assert!(seen.usage_of_session, "{name}");
+            assert!(seen.totals_of_session, "{name}");
         }
         let failed = decode("g-e529");
-        assert!(!failed.usage_of_session, "a turn that failed says nothing of the turns before it");
+        assert!(!failed.totals_of_session, "a turn that failed says nothing of the turns before it");
     }
 
     #[test]
@@ -389,7 +402,7 @@ mod tests {
             ),
         ] {
             let env = env.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-            let text = config(&env);
+            let text = config(&env, false);
             assert!(!text.contains("secret"), "{text}");
             let config: toml::Table = text.parse().expect("TOML");
             let provider = &config["model_providers"]["practicum"];

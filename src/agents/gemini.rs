@@ -29,7 +29,7 @@ pub fn agent() -> Agent {
         skills_dir: RelPath::new(".gemini/skills").expect("a relative path"),
         env: Vec::new(),
         pass_env: words(&["GOOGLE_GEMINI_BASE_URL", "GEMINI_MODEL"]),
-        credentials: Credentials { variables: words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"]) },
+        credentials: Credentials::of(words(&["GEMINI_API_KEY", "GOOGLE_API_KEY"])),
         // The gateway does not speak Google's API.
         route: None,
         models: vec![ModelAddress::vendor(
@@ -37,7 +37,7 @@ pub fn agent() -> Agent {
             "https://generativelanguage.googleapis.com",
         )],
         skill_command: None,
-        home_files: Some(|_| {
+        home_files: Some(|_, _| {
             let path = RelPath::new(".gemini/settings.json").expect("a relative path");
             vec![(path, settings())]
         }),

@@ -33,8 +33,9 @@ pub struct Agent {
     pub auto: bool,
 }
 
-/// Files of the agent's home, made from the environment that it will have.
-pub type HomeFiles = fn(&BTreeMap<String, String>) -> Vec<(RelPath, String)>;
+/// Files of the agent's home, made from the environment that it will have, and from whether its own
+/// login is linked there.
+pub type HomeFiles = fn(&BTreeMap<String, String>, bool) -> Vec<(RelPath, String)>;
 
 #[derive(Clone)]
 pub enum Program {
@@ -43,10 +44,47 @@ pub enum Program {
     Ourselves,
 }
 
-/// The variables that can log the agent in. Exactly one is passed: the first that is set.
+/// What can log the agent in: the first of the variables that is set and nothing else, or the file
+/// that its own login left.
 #[derive(Clone)]
 pub struct Credentials {
     pub variables: Vec<String>,
+    pub file: Option<LoginFile>,
+}
+
+/// Where an agent keeps its login: in a folder of the home, unless a variable names that folder.
+#[derive(Clone)]
+pub struct LoginFile {
+    pub variable: &'static str,
+    pub folder: &'static str,
+    pub name: &'static str,
+}
+
+/// How the user is logged in with an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    Variable(String),
+    /// Its own file. Only ever linked to, because a login that is renewed must stay the user's.
+    File(PathBuf),
+}
+
+impl Credentials {
+    pub fn of(variables: Vec<String>) -> Self {
+        Self { variables, file: None }
+    }
+
+    pub fn login(&self, user_env: &BTreeMap<String, String>) -> Option<Login> {
+        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
+        let variable = self.variables.iter().find(|name| set(name).is_some());
+        variable.cloned().map(Login::Variable).or_else(|| {
+            let file = self.file.as_ref()?;
+            let folder = match set(file.variable) {
+                Some(folder) => PathBuf::from(folder),
+                None => Path::new(set("HOME")?).join(file.folder),
+            };
+            Some(folder.join(file.name)).filter(|path| path.is_file()).map(Login::File)
+        })
+    }
 }
 
 /// The variables that point an agent at another model endpoint.
@@ -103,6 +141,10 @@ pub struct Launch {
     pub env: BTreeMap<String, String>,
     /// Written before it starts.
     pub files: Vec<(PathBuf, String)>,
+    /// Made before it starts: where, and what it leads to.
+    pub link: Option<(PathBuf, PathBuf)>,
+    /// What it reads on standard input; nothing otherwise.
+    pub stdin: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -162,18 +204,34 @@ impl Agent {
             .filter_map(|group| group.iter().map(|arg| fill(arg, turn)).collect::<Option<Vec<String>>>());
         let args = args.flatten().collect();
         let env = self.environment(turn, user_env)?;
-        let files = self.files(turn, &env);
-        Ok(Launch { program, args, env, files })
+        let link = self.login_link(turn, user_env);
+        let files = self.files(turn, &env, link.is_some());
+        Ok(Launch { program, args, env, files, link, stdin: None })
     }
 
     /// Only the first turn brings files: after it the home is the agent's, and what looks like a
     /// folder there may be a link to somewhere else.
-    fn files(&self, turn: &Turn<'_>, env: &BTreeMap<String, String>) -> Vec<(PathBuf, String)> {
+    fn files(
+        &self,
+        turn: &Turn<'_>,
+        env: &BTreeMap<String, String>,
+        by_file: bool,
+    ) -> Vec<(PathBuf, String)> {
         let files = match self.home_files {
-            Some(files) if !turn.later => files(env),
+            Some(files) if !turn.later => files(env, by_file),
             Some(_) | None => Vec::new(),
         };
         files.into_iter().map(|(path, content)| (path.under(turn.home), content)).collect()
+    }
+
+    /// The agent's own login, where nothing else logs it in. As with files, only for the first turn;
+    /// and a run that a gateway answers for needs none.
+    fn login_link(&self, turn: &Turn<'_>, user_env: &BTreeMap<String, String>) -> Option<(PathBuf, PathBuf)> {
+        let file = self.credentials.file.as_ref().filter(|_| !turn.later && turn.gateway.is_none())?;
+        match self.credentials.login(user_env)? {
+            Login::Variable(_) => None,
+            Login::File(path) => Some((turn.home.join(file.folder).join(file.name), path)),
+        }
     }
 
     fn environment(
@@ -189,13 +247,8 @@ impl Agent {
         };
         ALWAYS.iter().for_each(|name| inherit(name));
         self.pass_env.iter().for_each(|name| inherit(name));
-        let login = self
-            .credentials
-            .variables
-            .iter()
-            .find(|name| user_env.get(*name).is_some_and(|value| !value.is_empty()));
-        if let Some(name) = login {
-            inherit(name);
+        if let Some(Login::Variable(name)) = self.credentials.login(user_env) {
+            inherit(&name);
         }
         env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
         env.insert("HOME".to_owned(), turn.home.display().to_string());
@@ -310,6 +363,32 @@ mod tests {
     }
 
     #[test]
+    fn an_own_login_is_linked_where_nothing_else_logs_in() {
+        let agent = super::super::agent("codex").expect("known");
+        let home = tempfile::tempdir().expect("a folder");
+        let own = home.path().join("elsewhere");
+        std::fs::create_dir_all(&own).expect("made");
+        std::fs::write(own.join("auth.json"), "{}").expect("written");
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let home = set("HOME", &home.path().display().to_string());
+        let folder = set("CODEX_HOME", &own.display().to_string());
+        let key = set("OPENAI_API_KEY", "sk-1");
+        let gateway = Turn { gateway: Some("http://127.0.0.1:1"), ..turn("x") };
+        let later = Turn { later: true, ..turn("x") };
+        let link = Some((PathBuf::from("/h/.codex/auth.json"), own.join("auth.json")));
+        for (turn, env, expected) in [
+            (turn("x"), vec![home.clone(), folder.clone()], link),
+            (turn("x"), vec![home.clone()], None),
+            (turn("x"), vec![home.clone(), folder.clone(), key], None),
+            (gateway, vec![home.clone(), folder.clone()], None),
+            (later, vec![home, folder], None),
+        ] {
+            let env = env.into_iter().collect();
+            assert_eq!(agent.login_link(&turn, &env), expected, "{env:?}");
+        }
+    }
+
+    #[test]
     fn the_environment_is_built_from_nothing_with_one_login() {
         let agent = super::super::agent("claude").expect("known");
         let user: BTreeMap<String, String> = [
@@ -352,7 +431,7 @@ mod tests {
             ("codex", true, vec![]),
         ] {
             let agent = super::super::agent(name).expect("known");
-            let files = agent.files(&Turn { later, ..turn("x") }, &env);
+            let files = agent.files(&Turn { later, ..turn("x") }, &env, false);
             assert_eq!(files.into_iter().map(|(path, _)| path).collect::<Vec<PathBuf>>(), expected, "{name}");
         }
     }

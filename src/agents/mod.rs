@@ -8,6 +8,7 @@ mod codex;
 mod gemini;
 mod launch;
 mod opencode;
+mod oracle;
 mod shell_reads;
 mod skill_paths;
 mod stream;
@@ -17,8 +18,10 @@ mod text;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use launch::{
-    Agent, Credentials, HomeFiles, Launch, LaunchError, ModelAddress, Program, Route, Turn, find_program,
+    Agent, Credentials, HomeFiles, Launch, LaunchError, Login, LoginFile, ModelAddress, Program, Route, Turn,
+    find_program,
 };
+pub use oracle::{Inquiry, Oracle, claude_oracle, codex_oracle};
 use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};

@@ -24,20 +24,18 @@ pub fn agent() -> Agent {
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
         env: Vec::new(),
         pass_env: Vec::new(),
-        credentials: Credentials {
-            variables: words(&[
-                "ANTHROPIC_API_KEY",
-                "OPENAI_API_KEY",
-                "GEMINI_API_KEY",
-                "OPENROUTER_API_KEY",
-                "OPENCODE_API_KEY",
-            ]),
-        },
+        credentials: Credentials::of(words(&[
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "OPENROUTER_API_KEY",
+            "OPENCODE_API_KEY",
+        ])),
         // Which of its many providers would have to be pointed there is the model's affair.
         route: None,
         models: Vec::new(),
         skill_command: None,
-        home_files: Some(|_| {
+        home_files: Some(|_, _| {
             let path = RelPath::new(".config/opencode/opencode.json").expect("a relative path");
             vec![(path, json!({"autoupdate": false, "share": "disabled"}).to_string())]
         }),

@@ -32,9 +32,11 @@ pub struct Transcript {
     pub skills_listed: Option<Vec<String>>,
     pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
+    /// Whether the stream would not have shown a tool call, so that none seen means nothing.
+    pub hides_tools: bool,
     pub usage: Usage,
-    /// Whether `usage` counts the whole session up to here, and not only this process.
-    pub usage_of_session: bool,
+    /// Whether `usage` and `cost_usd` count the whole session up to here, and not only this process.
+    pub totals_of_session: bool,
     pub cost_usd: Option<f64>,
     pub api_calls: Option<u64>,
     pub model: Option<String>,

@@ -46,6 +46,7 @@ impl Decoder for Text {
             output: text,
             // Plain text has no last word that could be missing; the exit code says how it ended.
             said: Said::Done,
+            hides_tools: true,
             ..Transcript::default()
         }
     }

@@ -5,6 +5,7 @@
 mod activation;
 mod arms;
 mod case;
+mod doubts;
 mod gates;
 mod sequential;
 
@@ -14,6 +15,7 @@ pub use case::FireRule;
 pub use gates::SuiteGate;
 
 use self::case::CaseTally;
+use self::doubts::DoubtTally;
 use crate::model::{
     Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
     Totals, TrialRecord, Verdict, Why,
@@ -29,6 +31,7 @@ pub struct Tally {
     totals: Totals,
     tokens: Tokens,
     cost: Cost,
+    doubts: DoubtTally,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -94,6 +97,7 @@ impl Tally {
         self.expect(&record.suite, &record.case, &record.condition, None);
         let key = CaseKey::new(&record.suite, &record.case, &record.condition);
         self.cases.entry(key).or_default().add(record);
+        self.doubts.add(record);
         self.totals.trials += 1;
         match &record.verdict {
             Verdict::Pass => self.totals.passed += 1,
@@ -164,6 +168,7 @@ impl Tally {
             reliability: self.reliability(),
             gates: results,
             cases: self.case_summaries(),
+            doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
             arms: arms::summary(&self.cases, each),
             left_out: self.left_out,

@@ -27,6 +27,7 @@ fn record(case: &str, verdict: Verdict) -> TrialRecord {
         model: None,
         seconds: 1.0,
         notes: Vec::new(),
+        remarks: Default::default(),
     }
 }
 

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use super::{environment, print};
+use crate::agents::Login;
 use crate::intake;
 use crate::settings::{Layers, project_root};
 
@@ -73,22 +74,24 @@ fn examine(project: &std::path::Path) -> Vec<Finding> {
     findings
 }
 
-/// Whether one of the variables that log the agent in is set. A CLI may also be logged in by itself,
-/// which only it knows.
+/// How the agent is logged in. Whether it still holds, only its vendor knows.
 fn login(agent: &crate::agents::Agent, env: &std::collections::BTreeMap<String, String>) -> Option<Finding> {
     let variables = &agent.credentials.variables;
     if variables.is_empty() {
         return None;
     }
-    let set = variables.iter().find(|name| env.get(*name).is_some_and(|value| !value.is_empty()));
-    Some(match set {
-        Some(name) => {
-            Finding { good: true, what: format!("agent {}: logs in with {name}", agent.name), fix: None }
-        }
+    let good = |how: String| Finding {
+        good: true,
+        what: format!("agent {}: logs in with {how}", agent.name),
+        fix: None,
+    };
+    Some(match agent.credentials.login(env) {
+        Some(Login::Variable(name)) => good(name),
+        Some(Login::File(path)) => good(format!("its own login in {}", path.display())),
         None => Finding {
             good: false,
-            what: format!("agent {}: no key in the environment", agent.name),
-            fix: Some(format!("set {}", variables.join(" or "))),
+            what: format!("agent {}: not logged in", agent.name),
+            fix: Some(format!("set {}{}", variables.join(" or "), own_login(agent))),
         },
     })
 }
@@ -112,5 +115,12 @@ fn space(project: &std::path::Path) -> Finding {
             }
         }
         Err(error) => Finding { good: false, what: format!("disk: {error}"), fix: None },
+    }
+}
+
+fn own_login(agent: &crate::agents::Agent) -> String {
+    match agent.credentials.file {
+        Some(_) => format!(", or log in with {} itself", agent.name),
+        None => String::new(),
     }
 }

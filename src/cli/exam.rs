@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::gates::Gates;
 use super::{runtime, sweep_up};
-use crate::agents::Agent;
+use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::history::{Wanted, estimate};
-use crate::intake::{self, Ask, IntakeError, Shared};
+use crate::intake::{self, Ask, Bench, IntakeError, Shared};
+use crate::judge::Scrub;
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, format_duration};
 use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
@@ -75,10 +77,12 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
+    #[command(flatten)]
+    gates: Gates,
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
-    /// Run every trial, even if nothing that decides it has changed since it last ran
+    /// Run every trial and ask every judge, even if nothing that decides the answer has changed
     #[arg(long)]
     no_cache: bool,
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
@@ -120,7 +124,7 @@ pub struct Held {
     replayed: bool,
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 
@@ -171,7 +175,8 @@ impl Carrying {
 
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
-        let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
@@ -222,14 +227,19 @@ impl Carrying {
         };
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-        let scrubber = Scrubber::new(&environment);
+        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
+        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let cleaner = scrubber.clone();
-            let shared =
-                Shared { ledger: Arc::clone(&ledger), scrub: Arc::new(move |text| cleaner.text(text)) };
+            let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
+            let bench = Bench::of(&project, &layers, &scrub, self.no_cache)?;
+            let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
@@ -384,7 +394,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -417,6 +427,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        graded_from: None,
         replayed: false,
     }
 }
@@ -437,7 +448,7 @@ fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
+pub async fn heed_interrupts(stop: Stop) {
     if tokio::signal::ctrl_c().await.is_ok() {
         eprintln!("stopping after what runs now; once more to stop at once");
         stop.after_running();
@@ -448,7 +459,7 @@ async fn heed_interrupts(stop: Stop) {
 }
 
 /// A reader who went away has seen enough; that is no failure of the run.
-fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
+pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
     let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());

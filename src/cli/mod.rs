@@ -15,7 +15,9 @@ mod evals;
 mod exam;
 mod export;
 mod formats;
+mod gates;
 mod gateway;
+mod grade;
 mod init;
 mod lint;
 mod list;
@@ -58,6 +60,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
+    Grade(Box<grade::Args>),
     /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
     Compare(Box<compare::Args>),
     /// Measure how much the same thing differs from itself
@@ -85,7 +89,7 @@ enum Command {
     /// Check eval files and the skills they name, without running anything
     Check(check::Args),
     /// Show what would run: suites, cases and trials
-    List(list::Args),
+    List(Box<list::Args>),
     /// Write an eval file in another format
     Convert(convert::Args),
     /// Look at what this machine has: agents, logins, disk
@@ -121,6 +125,7 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
@@ -134,7 +139,7 @@ pub fn main() -> ExitCode {
         Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
-        Command::List(args) => list::main(args),
+        Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
         Command::Doctor(args) => doctor::main(args),
         Command::Init(args) => init::main(args),

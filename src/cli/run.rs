@@ -7,7 +7,7 @@ use crate::intake::{self, IntakeError, Reading};
 use crate::model::Severity;
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
 use crate::report::{render_diagnostics, safe};
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
@@ -159,6 +159,7 @@ fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
     let none = || "none".to_owned();
     let whole_run = [
         layers.explain_global(&JOBS, |jobs| jobs.to_string())?,
+        layers.explain_global(&JUDGE_JOBS, |jobs| jobs.to_string())?,
         layers.explain_global(&SANDBOX, |mode| mode.name().to_owned())?,
         layers.explain_global(&MAX_COST, |usd| usd.map_or_else(none, |usd| format!("${usd}")))?,
         layers.explain_global(&MAX_TOKENS, |most| most.map_or_else(none, |most| most.to_string()))?,

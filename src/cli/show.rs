@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use super::{complain, print};
-use crate::model::{TrialRecord, Verdict};
+use crate::model::{TrialRecord, Verdict, Vote};
 use crate::report::{Results, report, safe};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
@@ -97,9 +97,18 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
             Verdict::NotScored(_) => "?",
         };
         out.push_str(&format!("  {mark} {}: {}\n", safe(&check.check), safe(&check.rationale)));
-        for line in check.evidence.iter().chain(&check.flags) {
+        let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
+        let votes = Vote::agreement(&check.votes);
+        for line in check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes) {
             out.push_str(&format!("      {}\n", safe(line)));
         }
+    }
+    for uncovered in &record.remarks.uncovered {
+        out.push_str(&format!("  not covered: {}\n", safe(uncovered)));
+    }
+    for claim in &record.remarks.claims {
+        let word = if claim.verified { "claim borne out" } else { "claim not borne out" };
+        out.push_str(&format!("  {word}: {}\n      {}\n", safe(&claim.claim), safe(&claim.evidence)));
     }
     for note in &record.notes {
         out.push_str(&format!("  note: {}\n", safe(note)));

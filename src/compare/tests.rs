@@ -26,6 +26,7 @@ fn record(case: &str, attempt: u32, passed: bool) -> TrialRecord {
         model: None,
         seconds: 2.0,
         notes: Vec::new(),
+        remarks: Default::default(),
     }
 }
 

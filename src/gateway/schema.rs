@@ -109,7 +109,11 @@ fn usage() -> Mapping {
 
 fn tool() -> Mapping {
     Mapping::closed()
-        .must("name", "The tool, as the agent calls it.", shape::filled())
+        .must(
+            "name",
+            "The tool, as the agent calls it; `namespace.name` where its API has namespaces.",
+            shape::filled(),
+        )
         .may(
             "input",
             "Its arguments; text for a tool that takes text.",

@@ -27,13 +27,14 @@
 //! "(end of script)". Without a fitting scenario `default` answers, and without that HTTP 400.
 //!
 //! **A step** is text, or a mapping of:
-//! `text`, `thinking`, `tools` (`name`, `input`, `id`), `stop` (end_turn, max_tokens, refusal, …),
+//! `text`, `thinking`, `tools` (`name`, or `namespace.name` for an API that has namespaces; `input`;
+//! `id`), `stop` (end_turn, max_tokens, refusal, …),
 //! `usage` (`input`, `output`, `cache_read`, `cache_write`), `delay`; and at most one way to fail:
 //! `error` (an HTTP status; with `type`, `message`, `headers`), `hang` (headers, then silence for
 //! that long, then the connection drops), `hang_before_headers`, `truncate: true` (half of the
 //! reply, then the connection drops), `sse_error` (the stream opens and reports this error).
-//! A step that fails does so each time, or `times` times in a trial and then gives way to `then`,
-//! a step of its own, or to the next step.
+//! A step that fails does so each time, or `times` times in each try of a trial and then gives way to
+//! `then`, a step of its own, or to the next step.
 //!
 //! `{{name}}` in any text of a step is replaced by the trial's variable of that name: `workspace`, the
 //! agent's folder, and `skill`, the name under which the skill under test is staged.

@@ -1,36 +1,53 @@
-//! Statements that only a reader can decide.
+//! What only a reader can decide: statements about a run, and what stands in its texts.
 //!
-//! In: a case, what was seen, the statements. Out: a `Finding` for each, with quotes that were
-//! checked. Never: sees which arm, version or agent it is judging.
+//! In: a case's checks, what was seen. Out: a `Mark` for each thing that was to be decided, with
+//! quotes that were checked. Never: sees which arm, version or agent it is judging.
 
 mod answer;
+mod cache;
+mod cli;
 mod evidence;
+mod extraction;
 mod prompt;
+mod question;
+mod transport;
 mod votes;
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
-use tokio::sync::Semaphore;
-
+pub use cache::{Cache, Scrub};
+pub use cli::Cli;
 pub use evidence::Exhibit;
+pub use transport::{Limits, Transport};
 
-use crate::llm::{Api, Block, Client, LlmError, Message, Reply, Request, Role, Tool};
-use crate::model::{Check, CheckKind, Finding, Judged, Usage, Verdict, Why};
+use self::answer::Marking;
+use self::evidence::{Laid, Quotable, within_window};
+use self::extraction::Extraction;
+use self::question::{Question, Settled};
+use crate::llm::{Api, Tool};
+use crate::model::{Check, CheckKind, Finding, Judged, Remarks, Section, Usage, Vote, Why};
+use crate::run::Cancel;
+use crate::score::{Extracted, mark_sections, text_of_check};
+
+/// The tools that a judge answers with, where it is asked over an API.
+const MARKS_TOOL: &str = "report_marks";
+const ENTRIES_TOOL: &str = "report_entries";
 
 /// A judge that can be asked.
+#[derive(Clone)]
 pub struct Judge {
-    client: Client,
+    transport: Transport,
     model: String,
     votes: u32,
-    /// Judges have a limit of their own: they are cheaper than agents and rate limited apart.
-    permits: Arc<Semaphore>,
+    cache: Option<Cache>,
 }
 
-/// How many judge calls are open at once.
-const AT_ONCE: usize = 16;
-
-/// How long an answer may be. Long enough for dozens of statements with quotes.
-const MOST_TOKENS: u32 = 16_000;
+/// One trial's time with a judge.
+pub struct Sitting<'s> {
+    /// Names the processes of a judge that is one.
+    pub marker: &'s str,
+    pub cancel: &'s Cancel,
+}
 
 /// One statement to decide, under the id of its check.
 #[derive(Debug, Clone, Copy)]
@@ -39,165 +56,256 @@ pub struct Statement<'s> {
     pub judged: &'s Judged,
 }
 
-/// A statement decided, or the reason why it was not.
+/// What of a case needs a judge.
+pub struct Questions<'q> {
+    statements: Vec<Statement<'q>>,
+    extractions: Vec<Sections<'q>>,
+}
+
+/// The sections that one check is about.
+struct Sections<'q> {
+    check: &'q Check,
+    sections: &'q [Section],
+    /// The ids of the case's checks, which no part of a check may have.
+    taken: BTreeSet<&'q str>,
+}
+
+impl Sections<'_> {
+    fn marks(&self, extracted: &Extracted, unread: &Why) -> Vec<Mark> {
+        let id = &self.check.id;
+        let marked = mark_sections(id, self.sections, extracted, unread, &self.taken).into_iter();
+        marked.map(|(part, finding)| Mark::new(id, &part, finding)).collect()
+    }
+}
+
+/// Something decided, or the reason why it was not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
+    /// The check that it belongs to.
+    pub check: String,
+    /// Its own id. A check about sections has a mark for each thing that they demand.
     pub id: String,
     pub finding: Finding,
+    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    pub weak: Option<String>,
+    /// Reasons to doubt the mark.
     pub flags: Vec<String>,
+    /// Where several were asked for.
+    pub votes: Vec<Vote>,
 }
 
 /// What judging one trial gave and cost.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Marks {
     pub marks: Vec<Mark>,
+    pub remarks: Remarks,
+    /// Things worth telling that change no verdict.
+    pub notes: Vec<String>,
     pub usage: Usage,
 }
 
-/// The judged checks among these.
-pub fn statements<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Vec<Statement<'c>> {
-    let judged = checks.into_iter().filter_map(|check| match &check.kind {
-        CheckKind::Judged(judged) => Some(Statement { id: &check.id, judged }),
-        CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-    });
-    judged.collect()
+impl Mark {
+    pub fn new(check: &str, id: &str, finding: Finding) -> Self {
+        let (check, id) = (check.to_owned(), id.to_owned());
+        Self { check, id, finding, weak: None, flags: Vec::new(), votes: Vec::new() }
+    }
 }
 
-/// The same reason for every statement.
-pub fn none_marked(statements: &[Statement<'_>], why: &Why) -> Marks {
-    let mark = |statement: &Statement<'_>| Mark {
-        id: statement.id.to_owned(),
-        finding: Finding::not_scored(why.clone()),
-        flags: Vec::new(),
-    };
-    Marks { marks: statements.iter().map(mark).collect(), usage: Usage::default() }
+impl Marks {
+    /// Takes out the marks of one check.
+    pub fn take(&mut self, check: &str) -> Vec<Mark> {
+        let (own, others) = std::mem::take(&mut self.marks).into_iter().partition(|mark| mark.check == check);
+        self.marks = others;
+        own
+    }
+
+    fn add(&mut self, other: Marks) {
+        self.marks.extend(other.marks);
+        self.notes.extend(other.notes);
+        self.usage.add(other.usage);
+        if self.remarks.is_empty() {
+            self.remarks = other.remarks;
+        }
+    }
+}
+
+impl<'q> Questions<'q> {
+    pub fn of(checks: impl IntoIterator<Item = &'q Check>) -> Self {
+        let checks: Vec<&Check> = checks.into_iter().collect();
+        let taken: BTreeSet<&str> = checks.iter().map(|check| check.id.as_str()).collect();
+        let mut questions = Self { statements: Vec::new(), extractions: Vec::new() };
+        for check in checks {
+            match &check.kind {
+                CheckKind::Judged(judged) => questions.statements.push(Statement { id: &check.id, judged }),
+                CheckKind::Sections(sections) => {
+                    questions.extractions.push(Sections { check, sections, taken: taken.clone() });
+                }
+                CheckKind::Exact(_) | CheckKind::Activation(_) => {}
+            }
+        }
+        questions
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.statements.is_empty() && self.extractions.is_empty()
+    }
+
+    /// The same reason for everything.
+    pub fn unanswered(&self, why: &Why) -> Marks {
+        let unscored = |statement: &Statement<'_>| {
+            Mark::new(statement.id, statement.id, Finding::not_scored(why.clone()))
+        };
+        let mut marks: Vec<Mark> = self.statements.iter().map(unscored).collect();
+        for sections in &self.extractions {
+            marks.extend(sections.marks(&Extracted::default(), why));
+        }
+        Marks { marks, ..Marks::default() }
+    }
 }
 
 impl Judge {
-    pub fn new(client: Client, model: String) -> Self {
-        Self { client, model, votes: 1, permits: Arc::new(Semaphore::new(AT_ONCE)) }
+    pub fn new(transport: Transport, model: String) -> Self {
+        Self { transport, model, votes: 1, cache: None }
     }
 
-    /// Asked this often about the same; the majority decides.
+    /// Asked this often about the same statements; the majority decides.
     #[must_use]
     pub fn with_votes(mut self, votes: u32) -> Self {
         self.votes = votes.max(1);
         self
     }
 
-    /// The same judge, asked at another address. Both keep to one limit.
-    pub fn at(&self, address: impl FnOnce(Api) -> String) -> Self {
-        let client = self.client.at(address(self.client.endpoint().api));
-        Self { client, model: self.model.clone(), votes: self.votes, permits: Arc::clone(&self.permits) }
+    /// What was answered before is not asked again.
+    #[must_use]
+    pub fn with_cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
     }
 
-    pub async fn mark(&self, statements: &[Statement<'_>], exhibit: &Exhibit<'_>) -> Marks {
-        let mut usage = Usage::default();
+    /// The same judge, asked at another address: that of a gateway, as each API wants it.
+    pub fn at(&self, address: impl Fn(Api) -> String) -> Self {
+        Self { transport: self.transport.at(address), ..self.clone() }
+    }
+
+    pub async fn mark(
+        &self,
+        questions: &Questions<'_>,
+        exhibit: &Exhibit<'_>,
+        sitting: &Sitting<'_>,
+    ) -> Marks {
+        let mut marks = Marks::default();
+        if !questions.statements.is_empty() {
+            marks.add(self.decide(&questions.statements, exhibit, sitting).await);
+        }
+        for sections in &questions.extractions {
+            marks.add(self.extract(sections, exhibit, sitting).await);
+        }
+        marks
+    }
+
+    /// Decides all statements, as often as there are votes.
+    async fn decide(
+        &self,
+        statements: &[Statement<'_>],
+        exhibit: &Exhibit<'_>,
+        sitting: &Sitting<'_>,
+    ) -> Marks {
+        let Laid { text, left_out } = exhibit.lay_out();
+        let record = Quotable::new(text);
+        let mut decided = Marks { notes: told_if_cut(left_out), ..Marks::default() };
         let mut rounds = Vec::new();
-        for _ in 0..self.votes {
-            let marks = self.vote(statements, exhibit).await;
-            usage.add(marks.usage);
-            rounds.push(marks.marks);
+        for vote in 0..self.votes {
+            let marks = self.vote(statements, &record, vote, sitting).await;
+            rounds.push(marks.marks.clone());
+            decided.add(Marks { marks: Vec::new(), ..marks });
         }
-        Marks { marks: votes::majority(rounds), usage }
+        decided.marks = votes::majority(rounds);
+        decided
     }
 
-    /// Asks about all statements in one call. An answer that breaks the contract is sent back
-    /// once with what is wrong; what is still missing then stays unscored.
-    async fn vote(&self, statements: &[Statement<'_>], exhibit: &Exhibit<'_>) -> Marks {
-        let evidence = exhibit.text();
-        let fence = prompt::fence(&evidence);
-        let mut request = self.request(prompt::question(statements, &evidence, &fence));
-        let mut usage = Usage::default();
-        let mut decided: Vec<Mark> = Vec::new();
-        let mut problem = String::new();
-        for attempt in 0..2 {
-            let reply = match self.ask(&request).await {
-                Ok(reply) => reply,
-                Err(error) => {
-                    problem = error.to_string();
-                    break;
-                }
-            };
-            usage.add(reply.usage);
-            let open: Vec<Statement<'_>> = statements
-                .iter()
-                .filter(|one| !decided.iter().any(|mark| mark.id == one.id))
-                .copied()
-                .collect();
-            let read = answer::read(&reply, &open, &evidence);
-            decided.extend(read.marks);
-            match read.problem {
-                None => break,
-                Some(wrong) => problem = wrong,
-            }
-            if attempt == 0 {
-                request.messages.extend(repair(&reply, &problem));
-            }
-        }
-        let marks = statements
-            .iter()
-            .map(|statement| match decided.iter().find(|mark| mark.id == statement.id) {
-                Some(mark) => mark.clone(),
-                None => Mark {
-                    id: statement.id.to_owned(),
-                    finding: Finding::not_scored(Why::JudgeFailed(problem.clone())),
-                    flags: Vec::new(),
-                },
-            })
-            .collect();
-        Marks { marks, usage }
-    }
-
-    async fn ask(&self, request: &Request) -> Result<Reply, LlmError> {
-        // The semaphore is never closed; if it were, asking unlimited is the lesser harm.
-        let _permit = self.permits.acquire().await.ok();
-        self.client.send(request).await
-    }
-
-    fn request(&self, question: String) -> Request {
-        Request {
-            model: self.model.clone(),
-            system: Some(prompt::SYSTEM.to_owned()),
-            messages: vec![Message::user(question)],
-            tools: vec![Tool {
-                name: answer::TOOL.to_owned(),
+    async fn vote(
+        &self,
+        statements: &[Statement<'_>],
+        record: &Quotable,
+        vote: u32,
+        sitting: &Sitting<'_>,
+    ) -> Marks {
+        let about = statements.iter().flat_map(|statement| {
+            [Some(statement.judged.statement.as_str()), statement.judged.context.as_deref()]
+        });
+        let enclosed: Vec<&str> = about.flatten().chain([record.text.as_str()]).collect();
+        let fence = prompt::fence(&enclosed);
+        let question = Question {
+            system: prompt::marking_rules(),
+            text: prompt::statements(statements, &record.text, &fence),
+            fence,
+            tool: Tool {
+                name: MARKS_TOOL.to_owned(),
                 description: "Report the mark of every statement.".to_owned(),
                 input_schema: answer::schema(),
-            }],
-            tool_choice: Some(answer::TOOL.to_owned()),
-            max_tokens: Some(MOST_TOKENS),
-            temperature: Some(0.0),
-            stream: false,
-        }
+            },
+            vote,
+        };
+        let mut marking = Marking::new(statements, record);
+        let cache = self.cache.as_ref();
+        let Settled { usage, missing } =
+            question.settle(&self.transport, &self.model, cache, &mut marking, sitting).await;
+        let Marking { mut marks, remarks, .. } = marking;
+        let unscored = |id: &str| {
+            let why = missing.clone().unwrap_or_else(|| Why::JudgeFailed("it is missing".to_owned()));
+            Mark::new(id, id, Finding::not_scored(why))
+        };
+        let in_order = statements.iter().map(|statement| {
+            let given = marks.iter().position(|mark| mark.id == statement.id);
+            given.map_or_else(|| unscored(statement.id), |at| marks.swap_remove(at))
+        });
+        Marks { marks: in_order.collect(), remarks, notes: Vec::new(), usage }
     }
-}
 
-/// The judge's own answer and what is wrong with it, as the conversation goes on.
-fn repair(reply: &Reply, problem: &str) -> Vec<Message> {
-    let text = format!("That cannot be used: {problem}. Report again, every statement once, by its id.");
-    let results: Vec<Block> = reply
-        .blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::ToolUse { id, .. } => {
-                Some(Block::ToolResult { tool_use_id: id.clone(), content: text.clone(), is_error: true })
+    /// Reads the entries of all sections of a check in one go, and marks them.
+    async fn extract(&self, asked: &Sections<'_>, exhibit: &Exhibit<'_>, sitting: &Sitting<'_>) -> Marks {
+        let Sections { check, sections, .. } = *asked;
+        let text = match text_of_check(check, exhibit.observation, exhibit.workspace) {
+            Ok(text) => text,
+            Err(finding) => {
+                let nothing = Why::NotJudged(finding.rationale.clone());
+                let mut marks = asked.marks(&Extracted::default(), &nothing);
+                marks.iter_mut().for_each(|mark| mark.finding = finding.clone());
+                return Marks { marks, ..Marks::default() };
             }
-            Block::Text { .. } | Block::Thinking { .. } | Block::ToolResult { .. } => None,
-        })
-        .collect();
-    // An answer without any block cannot stand in a conversation.
-    if reply.blocks.is_empty() {
-        return Vec::new();
+        };
+        let Laid { text, left_out } = within_window(&text);
+        let text = Quotable::new(text);
+        let descriptions = sections.iter().flat_map(|section| &section.tiers);
+        let descriptions = descriptions.filter_map(|tier| tier.description.as_deref());
+        let enclosed: Vec<&str> = descriptions.chain([text.text.as_str()]).collect();
+        let fence = prompt::fence(&enclosed);
+        let question = Question {
+            system: prompt::extraction_rules(),
+            text: prompt::sections(sections, &text.text, &fence),
+            fence,
+            tool: Tool {
+                name: ENTRIES_TOOL.to_owned(),
+                description: "Report the entries of every section.".to_owned(),
+                input_schema: extraction::schema(sections),
+            },
+            vote: 0,
+        };
+        let mut extraction = Extraction::new(sections, &text);
+        let cache = self.cache.as_ref();
+        let Settled { usage, missing } =
+            question.settle(&self.transport, &self.model, cache, &mut extraction, sitting).await;
+        let unread = missing.unwrap_or_else(|| Why::JudgeFailed("a field was left out".to_owned()));
+        let Extraction { extracted, flags, .. } = extraction;
+        let mut marks = asked.marks(&extracted, &unread);
+        if let Some(first) = marks.first_mut() {
+            first.flags = flags;
+        }
+        Marks { marks, notes: told_if_cut(left_out), usage, ..Marks::default() }
     }
-    let answered = Message { role: Role::Assistant, blocks: reply.blocks.clone() };
-    let back =
-        if results.is_empty() { Message::user(text) } else { Message { role: Role::User, blocks: results } };
-    vec![answered, back]
 }
 
-impl Mark {
-    pub fn passed(&self) -> bool {
-        self.finding.verdict == Verdict::Pass
-    }
+fn told_if_cut(left_out: usize) -> Vec<String> {
+    let note = || format!("the judge saw only a part: {left_out} bytes were left out to fit its window");
+    (left_out > 0).then(note).into_iter().collect()
 }

@@ -1,7 +1,7 @@
 //! Several answers to one question: the majority decides, and how clear it was is told.
 
 use super::Mark;
-use crate::model::{Finding, Verdict, Why};
+use crate::model::{Finding, Verdict, Vote, Why};
 
 /// One mark for each statement from as many rounds as there were votes, all in the same order.
 /// Without a majority of all votes there is no answer.
@@ -20,18 +20,25 @@ pub fn majority(rounds: Vec<Vec<Mark>>) -> Vec<Mark> {
 fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
     let of = |wanted: &Verdict| ballot.iter().filter(|vote| vote.finding.verdict == *wanted).count();
     let (passed, failed) = (of(&Verdict::Pass), of(&Verdict::Fail));
-    let told = format!("votes: {passed} pass, {failed} fail, {} without an answer", votes - passed - failed);
+    let kept = ballot.iter().map(|mark| Vote {
+        verdict: mark.finding.verdict.clone(),
+        score: mark.finding.score,
+        rationale: mark.finding.rationale.clone(),
+    });
+    let kept: Vec<Vote> = kept.collect();
     let winner = match (2 * passed > votes, 2 * failed > votes) {
         (true, _) => Verdict::Pass,
         (_, true) => Verdict::Fail,
         (false, false) => {
+            let told = Vote::agreement(&kept).unwrap_or_default();
             let finding = Finding::not_scored(Why::JudgeFailed(format!("no majority; {told}")));
-            return ballot.first().map(|vote| Mark { id: vote.id.clone(), finding, flags: Vec::new() });
+            let first = ballot.first()?;
+            return Some(Mark { votes: kept, ..Mark::new(&first.check, &first.id, finding) });
         }
     };
     let mark = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
     let mut mark = (*mark).clone();
-    mark.flags.push(told);
+    mark.votes = kept;
     Some(mark)
 }
 
@@ -45,21 +52,26 @@ mod tests {
             "fail" => Finding::new(false, "r"),
             _ => Finding::not_scored(Why::JudgeFailed("x".into())),
         };
-        vec![Mark { id: "a".into(), finding, flags: Vec::new() }]
+        vec![Mark::new("a", "a", finding)]
     }
 
     #[test]
     fn the_majority_decides_and_no_majority_is_no_answer() {
-        for (votes, expected) in [
-            (vec!["pass"], "pass"),
-            (vec!["pass", "fail", "pass"], "pass"),
-            (vec!["fail", "fail", "pass"], "fail"),
-            (vec!["pass", "none", "fail"], "not_scored"),
-            (vec!["none", "none", "pass"], "not_scored"),
-            (vec!["pass", "pass", "none"], "pass"),
+        for (votes, expected, agreed) in [
+            (vec!["pass"], "pass", ""),
+            (vec!["pass", "fail", "pass"], "pass", "2 of 3 votes agree"),
+            (vec!["fail", "fail", "pass"], "fail", "2 of 3 votes agree"),
+            (vec!["pass", "none", "fail"], "not_scored", "1 of 3 votes agree"),
+            (vec!["none", "none", "pass"], "not_scored", "2 of 3 votes agree"),
+            (vec!["pass", "pass", "none"], "pass", "2 of 3 votes agree"),
         ] {
             let marks = majority(votes.iter().map(|vote| round(vote)).collect());
-            assert_eq!(marks[0].finding.verdict.name(), expected, "{votes:?}");
+            let mark = &marks[0];
+            assert_eq!(mark.finding.verdict.name(), expected, "{votes:?}");
+            let told = Vote::agreement(&mark.votes).unwrap_or_default();
+            assert!(told.contains(agreed), "{told}");
+            let kept = if votes.len() == 1 { 0 } else { votes.len() };
+            assert_eq!(mark.votes.len(), kept, "every vote is kept");
         }
     }
 }

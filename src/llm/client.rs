@@ -1,10 +1,12 @@
 //! Asking a model, with patience that has bounds.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde_json::Value;
 
+use super::patience::{Again, Failed, Gate, Patience, Retry};
 use super::{Api, Endpoint, Reply, Request};
 
 /// No model writes that much; a server that does is broken.
@@ -31,52 +33,31 @@ fn after(retry_after: &Option<Duration>) -> String {
     retry_after.map(|wait| format!("; try again in {} s", wait.as_secs())).unwrap_or_default()
 }
 
-/// How often and how long a request is tried again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retry {
-    /// Requests in all, the first included.
-    pub tries: u32,
-    /// Doubles with every try.
-    pub first_wait: Duration,
-    /// If the API asks for more, the request fails at once and says so.
-    pub longest_wait: Duration,
-}
-
-impl Default for Retry {
-    fn default() -> Self {
-        Self { tries: 5, first_wait: Duration::from_secs(1), longest_wait: Duration::from_secs(60) }
-    }
-}
-
 /// Asks one endpoint, without streaming.
 #[derive(Debug, Clone)]
 pub struct Client {
     endpoint: Endpoint,
     http: reqwest::Client,
-    retry: Retry,
+    patience: Patience,
     timeout: Duration,
-}
-
-/// One try that failed.
-struct Failed {
-    error: LlmError,
-    again: Again,
-}
-
-enum Again {
-    Never,
-    Soon,
-    After(Duration),
 }
 
 impl Client {
     pub fn new(endpoint: Endpoint) -> Result<Self, LlmError> {
         let http = endpoint.http()?;
-        Ok(Self { endpoint, http, retry: Retry::default(), timeout: Duration::from_secs(600) })
+        Ok(Self { endpoint, http, patience: Patience::default(), timeout: Duration::from_secs(600) })
     }
 
+    #[must_use]
     pub fn with_retry(mut self, retry: Retry) -> Self {
-        self.retry = retry;
+        self.patience.retry = retry;
+        self
+    }
+
+    /// Waits with everyone who shares the gate when one of them is rate limited.
+    #[must_use]
+    pub fn with_gate(mut self, gate: Arc<Gate>) -> Self {
+        self.patience.gate = gate;
         self
     }
 
@@ -96,32 +77,14 @@ impl Client {
             fields.retain(|key, _| key != "stream" && key != "stream_options");
         }
         let body = json.to_string();
-        let mut tried = 1;
+        let mut tries = self.patience.tries();
         loop {
-            let failed = match self.try_once(&body).await {
+            tries.turn().await;
+            match self.try_once(&body).await {
                 Ok(reply) => return Ok(reply),
-                Err(failed) => failed,
-            };
-            let wait = match failed.again {
-                Again::Never => return Err(failed.error),
-                Again::Soon => self.backoff(tried),
-                Again::After(wait) if wait > self.retry.longest_wait => return Err(failed.error),
-                Again::After(wait) => wait,
-            };
-            if tried >= self.retry.tries {
-                return Err(failed.error);
+                Err(failed) => tries.failed(failed)?,
             }
-            tokio::time::sleep(wait).await;
-            tried += 1;
         }
-    }
-
-    /// Doubles from the first wait, and keeps between half and all of it, so that trials that
-    /// failed together do not come back together.
-    fn backoff(&self, tried: u32) -> Duration {
-        let doubled = self.retry.first_wait.saturating_mul(1 << (tried - 1).min(16));
-        let random = f64::from(uuid::Uuid::new_v4().as_u128() as u32) / f64::from(u32::MAX);
-        doubled.min(self.retry.longest_wait).mul_f64(0.5 + random / 2.0)
     }
 
     async fn try_once(&self, body: &str) -> Result<Reply, Failed> {
@@ -195,12 +158,6 @@ impl Client {
             }
             Some(_) | None => message,
         }
-    }
-}
-
-impl Failed {
-    fn for_good(error: LlmError) -> Self {
-        Self { error, again: Again::Never }
     }
 }
 

@@ -7,6 +7,7 @@ mod anthropic;
 mod chat;
 mod client;
 mod endpoint;
+mod patience;
 mod responses;
 #[cfg(test)]
 mod samples;
@@ -14,8 +15,9 @@ mod samples;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use client::{Client, LlmError, Retry, in_words};
+pub use client::{Client, LlmError, in_words};
 pub use endpoint::{Credential, Endpoint, Secret};
+pub use patience::{Again, Failed, Gate, Patience, Retry};
 
 use crate::model::Usage;
 

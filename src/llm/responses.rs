@@ -210,16 +210,25 @@ fn item_of(role: Role, block: &Block) -> Option<Value> {
     }
 }
 
-/// A tool whose input is plain text is one of the API's custom tools.
+/// A tool whose input is plain text is one of the API's custom tools. One in a namespace is ours as
+/// `namespace.name`: a name of the API itself has no dot.
 fn call_item(id: &str, name: &str, input: &Value) -> Value {
-    match input {
+    let (namespace, name) = match name.split_once('.') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, name),
+    };
+    let mut item = match input {
         Value::String(input) => {
             json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input})
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
             json!({"type": "function_call", "call_id": id, "name": name, "arguments": input_to_text(input)})
         }
+    };
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
     }
+    item
 }
 
 fn output_item(reply: &Reply, at: usize, block: &Block) -> Option<Value> {
@@ -276,6 +285,9 @@ fn blocks_of(item: &Value) -> Vec<(Role, Block)> {
             let signature = item.get("encrypted_content").and_then(Value::as_str).map(str::to_owned);
             vec![(Role::Assistant, Block::Thinking { text: thought, signature })]
         }
+        "agent_message" => {
+            vec![(Role::User, Block::Text { text: between_agents(items(item, "content")) })]
+        }
         "function_call" => vec![(Role::Assistant, tool_use(item, input_from_text(text(item, "arguments"))))],
         "custom_tool_call" => {
             vec![(Role::Assistant, tool_use(item, Value::String(text(item, "input").to_owned())))]
@@ -292,8 +304,23 @@ fn blocks_of(item: &Value) -> Vec<(Role, Block)> {
     }
 }
 
+/// What one agent of Codex tells another. The message itself is called encrypted, and is so where the
+/// API wrote it; what a script wrote comes back as it was.
+fn between_agents(parts: &[Value]) -> String {
+    let texts = parts.iter().map(|part| match text(part, "type") {
+        "encrypted_content" => text(part, "encrypted_content"),
+        _ => text(part, "text"),
+    });
+    texts.collect()
+}
+
 fn tool_use(item: &Value, input: Value) -> Block {
-    Block::ToolUse { id: text(item, "call_id").to_owned(), name: text(item, "name").to_owned(), input }
+    let name = text(item, "name");
+    let name = match text(item, "namespace") {
+        "" => name.to_owned(),
+        namespace => format!("{namespace}.{name}"),
+    };
+    Block::ToolUse { id: text(item, "call_id").to_owned(), name, input }
 }
 
 /// Tools stand in a list, and some in namespaces. JSON nests boundedly, so this does too.
@@ -449,6 +476,28 @@ mod tests {
             request.messages[1].blocks[1],
             Block::ToolUse { id: "c1".into(), name: "exec".into(), input: json!("text(1)") }
         );
+    }
+
+    #[test]
+    fn a_tool_in_a_namespace_is_called_there() {
+        for (name, namespace, bare) in
+            [("wait", None, "wait"), ("collaboration.spawn_agent", Some("collaboration"), "spawn_agent")]
+        {
+            let block = Block::ToolUse { id: "c".into(), name: name.into(), input: json!({"a": 1}) };
+            let item = call_item("c", name, &json!({"a": 1}));
+            assert_eq!((item["namespace"].as_str(), item["name"].as_str()), (namespace, Some(bare)));
+            assert_eq!(blocks_of(&item), [(Role::Assistant, block)]);
+        }
+    }
+
+    #[test]
+    fn a_subagent_of_codex_is_asked_by_its_parent() {
+        let asked = json!({"type": "agent_message", "author": "/root", "recipient": "/root/sub", "content": [
+            {"type": "input_text", "text": "Payload:\n"},
+            {"type": "encrypted_content", "encrypted_content": "count the lines"}
+        ]});
+        let text = "Payload:\ncount the lines".to_owned();
+        assert_eq!(blocks_of(&asked), [(Role::User, Block::Text { text })]);
     }
 
     #[test]

@@ -15,11 +15,13 @@ mod observation;
 mod path;
 mod ratio;
 mod record;
+mod remarks;
 mod sandbox;
 mod suite;
 mod summary;
 mod trial;
 mod verdict;
+mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
@@ -39,6 +41,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use ratio::Ratio;
 pub use record::{SkillUse, TrialRecord};
+pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
@@ -47,3 +50,4 @@ pub use summary::{
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};
+pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -20,6 +20,9 @@ pub struct Observation {
     #[serde(default)]
     pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
+    /// Whether the agent's stream would not have shown a tool call.
+    #[serde(default)]
+    pub hides_tools: bool,
     pub files: Vec<FileChange>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -81,7 +84,7 @@ impl ActivationEvidence {
 pub enum Fired {
     Yes(ActivationEvidence),
     No,
-    /// The run did not get far enough to say no.
+    /// The run did not get far enough, or was not seen well enough, to say no.
     Unknown(String),
 }
 
@@ -96,6 +99,7 @@ impl Observation {
             skills_listed: None,
             commands_listed: Vec::new(),
             activated: Vec::new(),
+            hides_tools: false,
             files: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
@@ -111,8 +115,11 @@ impl Observation {
         let seen = self.activated.iter().find(|activated| activated.skill == skill);
         match seen {
             Some(activated) => Fired::Yes(activated.evidence.clone()),
-            None if self.ended.can_be_marked() => Fired::No,
-            None => Fired::Unknown(format!("the agent {}", self.ended.in_words())),
+            None if !self.ended.can_be_marked() => {
+                Fired::Unknown(format!("the agent {}", self.ended.in_words()))
+            }
+            None if self.hides_tools => Fired::Unknown("the agent's stream shows no tool calls".to_owned()),
+            None => Fired::No,
         }
     }
 
@@ -134,14 +141,14 @@ impl Observation {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileChange {
     pub path: RelPath,
     pub change: Change,
     pub bytes: u64,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
     Created,

@@ -2,7 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, TrialId, Usage, Verdict, Why,
+    CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId, Usage,
+    Verdict, Why,
 };
 
 /// All that is kept of a trial beside its files.
@@ -37,6 +38,9 @@ pub struct TrialRecord {
     /// Things worth telling that change no verdict: a failed teardown, a changed fixture.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What the judge noticed beside what it was asked.
+    #[serde(default, skip_serializing_if = "Remarks::is_empty")]
+    pub remarks: Remarks,
 }
 
 /// Which skills a trial was about, and which were taken up.
@@ -112,7 +116,9 @@ mod tests {
             score,
             rationale: String::new(),
             evidence: Vec::new(),
+            weak: None,
             flags: Vec::new(),
+            votes: Vec::new(),
         }
     }
 

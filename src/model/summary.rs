@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Compared, Estimate, Expect, GateResult};
+use super::{Compared, Doubts, Estimate, Expect, GateResult};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -32,6 +32,9 @@ pub struct Summary {
     pub gates: Vec<GateResult>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
+    /// What the judges themselves, and the checks of their quotes, leave in doubt.
+    #[serde(default)]
+    pub doubts: Doubts,
     /// Whether skills fired where they should; `None` if no case is about that.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,

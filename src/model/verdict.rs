@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Scale};
+use super::{Ended, Scale, Vote};
 
 /// What a check found. "No answer" is its own answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -118,10 +118,15 @@ pub struct CheckResult {
     pub scale: Option<Scale>,
     pub rationale: String,
     pub evidence: Vec<String>,
-    /// Statements of doubt: a quote that is not in the evidence, a check that would pass for
-    /// trivial reasons.
+    /// Why the check would pass for trivial reasons, if the judge thinks so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weak: Option<String>,
+    /// Statements of doubt: a quote that is not in the evidence, or none at all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
+    /// Every answer, where several were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub votes: Vec<Vote>,
 }
 
 impl CheckResult {

@@ -73,6 +73,11 @@ impl Queue {
         self.again.iter().map(|(at, _)| *at).min()
     }
 
+    /// Whether it has begun before and is to begin again.
+    pub fn was_tried(&self, index: usize) -> bool {
+        self.tried.contains_key(&index)
+    }
+
     /// How many have not begun, or are to begin again.
     pub fn left(&self) -> usize {
         self.length - self.next + self.again.len()

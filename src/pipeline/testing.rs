@@ -23,5 +23,6 @@ pub fn ended_record(ended: Ended) -> TrialRecord {
         model: None,
         seconds: 0.0,
         notes: Vec::new(),
+        remarks: Default::default(),
     }
 }

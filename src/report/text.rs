@@ -1,17 +1,11 @@
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
-
-use super::{Report, Results, figures, safe};
-use crate::model::{CaseSummary, Summary, TrialRecord, Verdict};
+use super::styles::{BAD, FAINT, GOOD, UNSURE};
+use super::{Report, Results, figures, safe, styles};
+use crate::model::{CaseSummary, Doubts, Summary, TrialRecord, Verdict};
 
 /// The closing summary for a terminal: the verdict first.
 pub struct Text;
-
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
-const FAINT: Style = Style::new().dimmed();
 
 impl Report for Text {
     fn name(&self) -> &'static str {
@@ -37,13 +31,12 @@ impl Report for Text {
         figures_lines(summary, out)?;
         for gate in &summary.gates {
             let (figures, word) = figures::gate(gate);
-            let style = match (gate.ok, gate.fails()) {
-                (true, _) => GOOD,
-                (false, true) => BAD,
-                (false, false) => UNSURE,
-            };
-            let name = gate.name.name();
+            let (name, style) = (gate.name.name(), styles::gate(gate));
             writeln!(out, "  gate {name} of {}: {figures} {style}{word}{style:#}", safe(&gate.suite))?;
+        }
+        let doubts = in_words(&summary.doubts);
+        if !doubts.is_empty() {
+            writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
         }
         let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
         let tokens = summary.tokens.input + summary.tokens.output;
@@ -62,6 +55,19 @@ impl Report for Text {
         }
         writeln!(out, "  {FAINT}record: {}{FAINT:#}", results.run_dir.display())
     }
+}
+
+/// What a judge left in doubt, as far as there is any.
+fn in_words(doubts: &Doubts) -> Vec<String> {
+    let Doubts { weak_checks, unsupported_marks, uncovered, unverified_claims } = *doubts;
+    let told = [
+        (weak_checks, "weak check", "weak checks"),
+        (unsupported_marks, "mark without support", "marks without support"),
+        (uncovered, "uncovered behaviour", "uncovered behaviours"),
+        (unverified_claims, "claim not borne out", "claims not borne out"),
+    ];
+    let some = told.into_iter().filter(|(count, ..)| *count > 0);
+    some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect()
 }
 
 fn verdict_line(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {

@@ -3,6 +3,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::decode::decode;
+use super::lay_out::lay_out;
 use super::memory::{Held, Memory};
 use super::process::{Cancel, Output, supervise};
 use super::tree::see_out;
@@ -65,13 +66,14 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             gateway: talk.gateway,
             walled: talk.walls.holds(),
         };
-        let mut launch = match ready(talk, &turn).await {
+        let mut launch = match ready(talk, &turn) {
             Ok(launch) => launch,
             Err(why) => {
                 let process = ProcessEnd::NotLaunched(why);
                 raw.turns.push(RawTurn {
                     prompt: prompt.clone(),
                     transcript: Transcript::default(),
+                    bytes: 0,
                     process,
                 });
                 break;
@@ -92,14 +94,15 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
         drop(std::mem::replace(&mut held, Held::nothing()));
         let said = length(&output.stdout);
         held = talk.memory.room_for(said).await;
-        let read = || decode(&output.stdout, said_before, talk.agent.decoder);
+        let read = || decode(&output.stdout, said_before..said, talk.agent.decoder);
         let transcript = if said < AT_ONCE { read() } else { tokio::task::block_in_place(read) };
         if let Some(named) = &transcript.session {
             session.clone_from(named);
         }
         let goes_on =
             supervised.end == ProcessEnd::Exited(0) && matches!(transcript.said, Said::Done | Said::Asked);
-        raw.turns.push(RawTurn { prompt: prompt.clone(), transcript, process: supervised.end });
+        let (prompt, bytes) = (prompt.clone(), said.saturating_sub(said_before));
+        raw.turns.push(RawTurn { prompt, transcript, bytes, process: supervised.end });
         if !goes_on {
             break;
         }
@@ -113,16 +116,8 @@ fn length(path: &Path) -> u64 {
 }
 
 /// Everything before the process itself: what to start, and the files it must find.
-async fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
+fn ready(talk: &Conversation<'_>, turn: &Turn<'_>) -> Result<Launch, String> {
     let launch = talk.agent.launch(turn, talk.user_env).map_err(|error| error.to_string())?;
-    for (path, content) in &launch.files {
-        let written = async {
-            if let Some(folder) = path.parent() {
-                tokio::fs::create_dir_all(folder).await?;
-            }
-            tokio::fs::write(path, content).await
-        };
-        written.await.map_err(|error| format!("{}: {error}", path.display()))?;
-    }
+    lay_out(&launch)?;
     Ok(launch)
 }

@@ -6,6 +6,7 @@
 mod conversation;
 mod decode;
 mod kept;
+mod lay_out;
 mod memory;
 mod proc;
 mod process;
@@ -14,6 +15,7 @@ mod tree;
 
 pub use conversation::{Conversation, Conversed, converse};
 pub use decode::decode;
+pub use lay_out::lay_out;
 pub use memory::Memory;
 pub use process::{Cancel, Output, Supervised, supervise};
 pub use script::{ScriptEnd, ScriptScene, run_script};

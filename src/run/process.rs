@@ -115,13 +115,17 @@ pub async fn supervise(
 async fn launched(launch: &Launch, folder: &Path, marker: &str) -> std::io::Result<Child> {
     let mut waits = [20, 100, 500].into_iter();
     loop {
+        let stdin = match &launch.stdin {
+            Some(path) => Stdio::from(std::fs::File::open(path)?),
+            None => Stdio::null(),
+        };
         let spawned = Command::new(&launch.program)
             .args(&launch.args)
             .env_clear()
             .envs(&launch.env)
             .env(MARKER, marker)
             .current_dir(folder)
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .process_group(0)

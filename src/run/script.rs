@@ -42,6 +42,8 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         args: vec!["-c".to_owned(), script.to_owned()],
         env,
         files: Vec::new(),
+        link: None,
+        stdin: None,
     };
     let launch = walls.wrap(launch, folder);
     let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };

@@ -87,5 +87,5 @@ pub fn wrap(launch: Launch, program: &Path, view: &View, wires: Option<&Path>, f
     args.extend(words(["--remount-ro", "/", "--chdir"]));
     args.extend([text(folder), "--".to_owned(), text(&launch.program)]);
     args.extend(launch.args);
-    Launch { program: program.to_owned(), args, env: launch.env, files: launch.files }
+    Launch { program: program.to_owned(), args, ..launch }
 }

@@ -47,7 +47,7 @@ pub fn wrap(launch: Launch, ourselves: &Path, view: &View) -> Launch {
     }
     args.extend(["--".to_owned(), text(&launch.program)]);
     args.extend(launch.args);
-    Launch { program: ourselves.to_owned(), args, env: launch.env, files: launch.files }
+    Launch { program: ourselves.to_owned(), args, ..launch }
 }
 
 /// From here on this process and all it starts see only these paths. An error means that nothing

@@ -119,6 +119,9 @@ impl Sandbox {
         }
         let mut view = View::new(&self.hidden, room);
         view.show_agent(agent, user_env);
+        if gateway.is_none() {
+            view.show_login(agent, user_env);
+        }
         let wires = if self.strict {
             let ourselves = std::env::current_exe().map_err(|error| SandboxError::Wire(error.to_string()))?;
             view.show_file(&ourselves);

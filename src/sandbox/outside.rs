@@ -77,7 +77,7 @@ impl Wires {
         for (name, value) in proxies.into_iter().chain(direct).filter(|_| self.proxied) {
             env.insert(name.to_owned(), value.to_owned());
         }
-        Launch { program: self.ourselves.clone(), args, env, files: launch.files }
+        Launch { program: self.ourselves.clone(), args, env, ..launch }
     }
 }
 

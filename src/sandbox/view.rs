@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
-use crate::agents::{Agent, find_program};
+use crate::agents::{Agent, Login, find_program};
 
 /// Folders of the system. Readable by everyone on any machine, and of nobody in particular.
 const SYSTEM: [&str; 15] = [
@@ -97,6 +97,16 @@ impl View {
         }
         for certificates in ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().filter_map(|name| user_env.get(*name)) {
             self.show_file(Path::new(certificates));
+        }
+    }
+
+    /// The login that the agent's home links to. It can be written to, because an agent renews it.
+    pub fn show_login(&mut self, agent: &Agent, user_env: &BTreeMap<String, String>) {
+        if let Some(Login::File(path)) = agent.credentials.login(user_env) {
+            self.show_file(&path);
+            if let Ok(real) = path.canonicalize() {
+                self.add(&real, Shown::Writable);
+            }
         }
     }
 

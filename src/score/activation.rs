@@ -133,6 +133,16 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_without_tool_calls_does_not_count_as_did_not_trigger() {
+        for expect in [Expect::Must, Expect::MustNot, Expect::Either] {
+            let activation = Activation { skills: vec!["greeter".into()], expect, by: By::Observed };
+            let blind = Observation { hides_tools: true, ..seen(Ended::Finished, &[], None) };
+            let finding = mark_activation(&activation, &blind, &Names::default());
+            assert_eq!(finding.verdict.name(), "not_scored", "{expect:?}");
+        }
+    }
+
+    #[test]
     fn the_without_skill_arm_had_the_skill_or_the_with_skill_arm_did_not() {
         let one = |name: &str| vec![name.to_owned()];
         for (arm, listed, valid) in [

@@ -98,7 +98,7 @@ impl Measure {
             Measure::Seconds => Some(run.seconds),
             Measure::FilesChanged => Some(run.files.len() as f64),
             Measure::OutputChars => Some(evidence.text.chars().count() as f64),
-            Measure::ToolCalls => Some(calls(run).count() as f64),
+            Measure::ToolCalls => (!run.hides_tools).then(|| calls(run).count() as f64),
         }
     }
 }
@@ -203,7 +203,7 @@ fn schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{called, check_run};
+    use super::super::rows::{blind, called, check_run};
     use super::*;
     use crate::model::{Change, FileChange, RelPath, Usage};
 
@@ -248,6 +248,7 @@ mod tests {
         run.cost_usd = Some(0.25);
         check_run(&KIND, "{cost_usd: 0.25}", &run, "pass");
         check_run(&KIND, "{turns: 5}", &called(&[]), "not_scored");
+        check_run(&KIND, "{tool_calls: 5}", &blind(), "not_scored");
         check_run(&KIND, "{tokens: 5}", &called(&[]), "not_scored");
     }
 }

@@ -61,6 +61,7 @@ pub fn said(text: &str) -> Observation {
         skills_listed: None,
         commands_listed: Vec::new(),
         activated: Vec::new(),
+        hides_tools: false,
         files: Vec::new(),
         usage: Usage::default(),
         cost_usd: None,
@@ -86,6 +87,11 @@ pub fn called(calls: &[(&str, Value)]) -> Observation {
     run
 }
 
+/// A run of which only the answer is seen.
+pub fn blind() -> Observation {
+    Observation { hides_tools: true, ..said("done") }
+}
+
 /// Nothing is left of the workspace.
 pub struct NoFiles;
 
@@ -94,8 +100,8 @@ impl WorkspaceView for NoFiles {
         Ok(None)
     }
 
-    fn exists(&self, _: &RelPath) -> bool {
-        false
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
     }
 
     fn folder(&self) -> Option<&Path> {
@@ -111,8 +117,8 @@ impl WorkspaceView for Folder {
         std::fs::read(path.under(&self.0)).map(Some)
     }
 
-    fn exists(&self, path: &RelPath) -> bool {
-        path.under(&self.0).exists()
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(path.under(&self.0).exists())
     }
 
     fn folder(&self) -> Option<&Path> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::RuleKind;
-use super::tools::{Calls, Tool, call_in_words, call_shape};
+use super::tools::{Calls, Tool, call_in_words, call_shape, unseen};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
 use crate::tree::{Node, Object, shape};
 
@@ -39,6 +39,9 @@ impl Rule for ToolNotUsed {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        if let Some(unseen) = unseen(evidence.observation) {
+            return unseen;
+        }
         let what = self.0.in_words();
         match self.0.among(evidence.observation).first() {
             Some(call) => Finding::new(false, format!("{what} was called, and must not be"))
@@ -54,7 +57,7 @@ fn schema() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{called, check_run};
+    use super::super::rows::{blind, called, check_run};
     use super::*;
 
     #[test]
@@ -70,5 +73,6 @@ mod tests {
         ] {
             check_run(&KIND, yaml, &run, expected);
         }
+        check_run(&KIND, "Write", &blind(), "not_scored");
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::RuleKind;
-use super::tools::{Tool, calls, names_called};
+use super::tools::{Tool, calls, names_called, unseen};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
 use crate::tree::{Node, shape, wrong_type};
 
@@ -42,6 +42,9 @@ impl Rule for ToolOrder {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        if let Some(unseen) = unseen(evidence.observation) {
+            return unseen;
+        }
         let mut wanted = self.0.iter().peekable();
         for call in calls(evidence.observation) {
             if wanted.peek().is_some_and(|tool| tool.is(&call.name)) {
@@ -66,7 +69,7 @@ impl Rule for ToolOrder {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{NoFiles, called, check_run, decode, mark};
+    use super::super::rows::{NoFiles, blind, called, check_run, decode, mark};
     use super::KIND;
     use serde_json::Value;
 
@@ -92,6 +95,7 @@ mod tests {
         ] {
             check_run(&KIND, yaml, &run, expected);
         }
+        check_run(&KIND, "[Read]", &blind(), "not_scored");
         let rule = decode(&KIND, "[Read, Write, Bash]").expect("a good order");
         let finding = mark(rule.as_ref(), &run, &NoFiles);
         assert_eq!(finding.rationale, "Bash was not called after Write");

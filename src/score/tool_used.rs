@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::RuleKind;
-use super::tools::{Calls, Tool, call_in_words, call_shape, names_called};
+use super::tools::{Calls, Tool, call_in_words, call_shape, names_called, unseen};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
 use crate::tree::{Node, Object, shape};
 
@@ -69,6 +69,9 @@ impl Rule for ToolUsed {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        if let Some(unseen) = unseen(evidence.observation) {
+            return unseen;
+        }
         let found = self.calls.among(evidence.observation);
         let what = self.calls.in_words();
         let wanted = match self.max {
@@ -98,7 +101,7 @@ fn count() -> Value {
 
 #[cfg(test)]
 mod tests {
-    use super::super::rows::{called, check_run};
+    use super::super::rows::{blind, called, check_run};
     use super::*;
 
     #[test]
@@ -134,6 +137,7 @@ mod tests {
         ] {
             check_run(&KIND, yaml, &run, expected);
         }
+        check_run(&KIND, "{name: Bash, max: 0, min: 0}", &blind(), "not_scored");
         check_run(&KIND, "Bash", &called(&[]), "fail");
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::excerpt;
-use crate::model::{Diagnostics, Observation, Step, ToolCall};
+use crate::model::{Diagnostics, Finding, Observation, Step, ToolCall, Why};
 use crate::tree::{
     Node, Object,
     shape::{self, Mapping},
@@ -157,6 +157,12 @@ pub fn calls(observation: &Observation) -> impl Iterator<Item = &ToolCall> {
         Step::Tool(call) => Some(call),
         Step::User(_) | Step::Text(_) => None,
     })
+}
+
+/// What to say of calls where the stream shows none, whatever the agent did.
+pub fn unseen(observation: &Observation) -> Option<Finding> {
+    let why = || Why::CheckFailed("the agent's stream shows no tool calls".to_owned());
+    observation.hides_tools.then(|| Finding::not_scored(why()))
 }
 
 /// The names of the tools that were called, each once, for messages.

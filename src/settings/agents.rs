@@ -106,7 +106,7 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
         skills_dir: RelPath::new(skills_dir).ok_or("\"skills_dir\" must be a path inside the workspace")?,
         env: pairs(table.get("env"))?,
         pass_env: texts(table.get("pass_env"))?,
-        credentials: Credentials { variables: texts(table.get("credentials"))? },
+        credentials: Credentials::of(texts(table.get("credentials"))?),
         route: None,
         // The only addresses that it can reach in a strict sandbox.
         models: texts(table.get("models"))?

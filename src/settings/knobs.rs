@@ -50,6 +50,7 @@ pub static KNOBS: &[Described] = &[
     JUDGE_PROVIDER.described(),
     JUDGE_TRANSPORT.described(),
     JUDGE_VOTES.described(),
+    JUDGE_JOBS.described(),
     JOBS.described(),
     SANDBOX.described(),
     MAX_COST.described(),
@@ -209,6 +210,18 @@ pub static JUDGE_VOTES: Knob<u32> = Knob {
     in_file: |suite| suite.judge.votes,
     in_format: |_| None,
     default: || 1,
+};
+
+/// Of the whole run: all its suites' judges draw on the same account.
+pub static JUDGE_JOBS: Knob<usize> = Knob {
+    name: "judge.jobs",
+    env: &["PRACTICUM_JUDGE_JOBS"],
+    doc: "How many judges are asked at once.",
+    shape: || shape::whole(1, 256),
+    parse: |text| whole(text, 1, 256).map(|jobs| jobs as usize),
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || 8,
 };
 
 pub static JOBS: Knob<usize> = Knob {

@@ -5,6 +5,7 @@
 
 mod cache;
 mod documents;
+mod facts;
 mod index;
 mod labels;
 mod live;
@@ -16,6 +17,7 @@ mod secrets;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
+pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub use index::{
     CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
     RunRow, Scope, Spent, TrialFilter, TrialRow,

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
+use serde_json::Value;
+
 /// Takes the user's secrets out of what is kept. An agent's shell can see its own key, so a key
 /// may turn up in any file it writes and any text it says.
 #[derive(Debug, Clone, Default)]
@@ -30,6 +32,15 @@ impl Scrubber {
         Self { secrets }
     }
 
+    /// Also what a file of logins holds: every text in it that is too long to be anything else.
+    pub fn and_in(mut self, path: &Path) -> Self {
+        let logins = std::fs::read(path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        if let Some(logins) = logins {
+            texts_in(&logins, &mut self.secrets);
+        }
+        self
+    }
+
     pub fn text(&self, text: &str) -> String {
         match self.bytes(text.as_bytes()) {
             Some(clean) => String::from_utf8_lossy(&clean).into_owned(),
@@ -54,17 +65,20 @@ impl Scrubber {
         if self.secrets.is_empty() {
             return Ok(());
         }
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if !self.is_in(file)? {
+        if !self.is_in_file(path)? {
             return Ok(());
         }
         match self.bytes(&std::fs::read(path)?) {
             Some(clean) => std::fs::write(path, clean),
             None => Ok(()),
+        }
+    }
+
+    /// Whether a secret is in a file. One that is not there has none.
+    pub fn is_in_file(&self, path: &Path) -> std::io::Result<bool> {
+        match std::fs::File::open(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            file => self.is_in(file?),
         }
     }
 
@@ -104,6 +118,18 @@ impl Scrubber {
             }
         }
         Ok(())
+    }
+}
+
+/// A name or a scope is shorter than a token.
+const SHORTEST_TOKEN: usize = 20;
+
+fn texts_in(value: &Value, secrets: &mut Vec<Vec<u8>>) {
+    match value {
+        Value::String(text) if text.len() >= SHORTEST_TOKEN => secrets.push(text.as_bytes().to_vec()),
+        Value::Array(items) => items.iter().for_each(|item| texts_in(item, secrets)),
+        Value::Object(entries) => entries.values().for_each(|value| texts_in(value, secrets)),
+        Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(dead_code, reason = "each test binary uses a part of it")]
 
+pub mod moves;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -40,6 +42,8 @@ impl Project {
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", "/usr/bin:/bin")
+            // Nobody here waits for a vendor to recover.
+            .env("PRACTICUM_RETRY_WAIT", "50ms")
             .args(args);
         command
     }
@@ -129,6 +133,32 @@ pub fn processes_with(text: &str) -> Vec<String> {
             std::fs::read_to_string(entry.path().join("cmdline")).unwrap_or_default().replace('\0', " ")
         })
         .collect()
+}
+
+/// What can hold a sandbox, as far as this machine has it.
+pub fn sandbox_means() -> Vec<&'static str> {
+    let all = [("bubblewrap", has_bubblewrap()), ("landlock", has_landlock())];
+    all.into_iter().filter(|(_, there)| *there).map(|(means, _)| means).collect()
+}
+
+/// `scripts/test` installs it where it can; a test does not.
+pub fn has_bubblewrap() -> bool {
+    let works = Command::new("bwrap").args(["--unshare-user", "--ro-bind", "/", "/", "true"]).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("skipped: bubblewrap does not work on this machine");
+    }
+    works
+}
+
+pub fn has_landlock() -> bool {
+    let program = env!("CARGO_BIN_EXE_practicum");
+    let works = Command::new(program).args(["confined", "--ro", "/", "--", "/bin/true"]).status();
+    let works = works.is_ok_and(|status| status.success());
+    if !works {
+        eprintln!("skipped: landlock does not work on this machine");
+    }
+    works
 }
 
 /// What Ctrl-C does.

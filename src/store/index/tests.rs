@@ -35,6 +35,7 @@ fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         seconds: 2.0,
         notes: Vec::new(),
         skills: Default::default(),
+        remarks: Default::default(),
     }
 }
 
@@ -328,7 +329,9 @@ fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
         scale: (id == "judged").then_some(Scale::Unit),
         rationale: String::new(),
         evidence: Vec::new(),
+        weak: None,
         flags: Vec::new(),
+        votes: Vec::new(),
     }
 }
 

@@ -1,0 +1,169 @@
+//! Reading lists out of a text: a model reads, and `score` decides whether it is enough.
+
+use serde_json::{Map, Value, json};
+
+use super::evidence::Quotable;
+use super::question::Reading;
+use crate::model::{Section, Tier};
+use crate::score::{Entry, Extracted};
+
+/// The most entries that are taken of one group. No text that a person would read has more.
+const MOST_ENTRIES: usize = 10_000;
+
+/// How many doubtful values are told of.
+const MOST_FLAGS: usize = 10;
+
+pub fn schema(sections: &[Section]) -> Value {
+    let closed = |properties: Map<String, Value>| {
+        let required: Vec<&String> = properties.keys().collect();
+        json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+    };
+    let tier = |tier: &Tier| {
+        let fields =
+            tier.fields.iter().map(|field| (field.name.clone(), json!({"type": ["string", "null"]})));
+        (tier.label.clone(), json!({"type": "array", "items": closed(fields.collect())}))
+    };
+    let section =
+        |section: &Section| (section.name.clone(), closed(section.tiers.iter().map(tier).collect()));
+    closed(sections.iter().map(section).collect())
+}
+
+/// The entries that were read so far.
+pub struct Extraction<'e> {
+    sections: &'e [Section],
+    text: &'e Quotable,
+    pub extracted: Extracted,
+    pub flags: Vec<String>,
+}
+
+impl<'e> Extraction<'e> {
+    pub fn new(sections: &'e [Section], text: &'e Quotable) -> Self {
+        Self { sections, text, extracted: Extracted::default(), flags: Vec::new() }
+    }
+
+    /// A value that the text does not have may have been made up, or only been written otherwise.
+    fn doubt(&mut self, entries: &[Entry]) {
+        for value in entries.iter().flat_map(|entry| entry.values().flatten()) {
+            if self.flags.len() < MOST_FLAGS && !value.trim().is_empty() && !self.text.has(value) {
+                self.flags.push(format!("read, but not in the text: {value}"));
+            }
+        }
+    }
+}
+
+impl Reading for Extraction<'_> {
+    fn is_meant(&self, answer: &Value) -> bool {
+        self.sections.iter().any(|section| answer.get(&section.name).is_some())
+    }
+
+    fn take_in(&mut self, answer: &Value, last: bool) -> Result<(), String> {
+        let mut problems = Vec::new();
+        for section in self.sections {
+            for tier in &section.tiers {
+                if self.extracted.get(section, tier).is_some() {
+                    continue;
+                }
+                let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
+                match entries(tier, given, last) {
+                    Ok(entries) => {
+                        self.doubt(&entries);
+                        self.extracted.insert(section, tier, entries);
+                    }
+                    Err(problem) => {
+                        problems.push(format!("\"{}\" of \"{}\" {problem}", tier.label, section.name));
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+    }
+}
+
+/// Read strictly, because what is left out may only have been forgotten. The last time, what could
+/// be read of the entries is taken, and what could not is missing in them.
+fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>, String> {
+    let given = given.ok_or("is missing")?.as_array().ok_or("must be a list")?;
+    if given.len() > MOST_ENTRIES {
+        return Err(format!("has more than {MOST_ENTRIES} entries"));
+    }
+    let mut entries = Vec::new();
+    for (at, entry) in given.iter().enumerate() {
+        let fields = entry.as_object().ok_or_else(|| format!("has an entry {} that is no object", at + 1))?;
+        let mut read = Entry::new();
+        for field in &tier.fields {
+            let value = match fields.get(&field.name) {
+                Some(Value::Null) => None,
+                Some(Value::String(text)) => Some(text.clone()),
+                _ if last => continue,
+                Some(_) => return Err(wrong(at, &field.name, "must be text or null")),
+                None => return Err(wrong(at, &field.name, "is missing, and must be null if there is none")),
+            };
+            read.insert(field.name.clone(), value);
+        }
+        entries.push(read);
+    }
+    Ok(entries)
+}
+
+fn wrong(at: usize, field: &str, what: &str) -> String {
+    format!("has an entry {} whose \"{field}\" {what}", at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Field;
+
+    fn sections() -> Vec<Section> {
+        let field = |name: &str| Field { id: name.into(), name: name.into(), required: true, format: None };
+        let tier = |label: &str| Tier {
+            label: label.into(),
+            description: None,
+            min_entries: 0,
+            max_entries: None,
+            fields: vec![field("name"), field("zip")],
+        };
+        vec![Section { name: "V".into(), tiers: vec![tier("near"), tier("far")] }]
+    }
+
+    /// How many entries each group has, `None` where it was not read; and whether that was all.
+    fn check(answers: &[Value]) -> (Vec<Option<usize>>, bool, usize) {
+        let sections = sections();
+        let text = Quotable::new("Park 94103 Zoo".to_owned());
+        let mut extraction = Extraction::new(&sections, &text);
+        let mut complete = false;
+        for (at, answer) in answers.iter().enumerate() {
+            complete = extraction.take_in(answer, at > 0).is_ok();
+        }
+        let counts = sections[0]
+            .tiers
+            .iter()
+            .map(|tier| extraction.extracted.get(&sections[0], tier).map(<[Entry]>::len));
+        (counts.collect(), complete, extraction.flags.len())
+    }
+
+    #[test]
+    fn what_was_not_read_is_not_an_empty_list() {
+        let park = json!({"name": "Park", "zip": "94103"});
+        let (both, far) = (json!({"V": {"near": [park], "far": []}}), json!({"V": {"far": [park]}}));
+        let no_zip = json!({"V": {"near": [{"name": "Park"}], "far": []}});
+        let number = json!({"V": {"near": [{"name": "Park", "zip": 94103}], "far": []}});
+        for (answers, expected) in [
+            (vec![both.clone()], (vec![Some(1), Some(0)], true, 0)),
+            (vec![far.clone()], (vec![None, Some(1)], false, 0)),
+            (vec![far.clone(), both.clone()], (vec![Some(1), Some(1)], true, 0)),
+            (vec![far.clone(), far], (vec![None, Some(1)], false, 0)),
+            (vec![no_zip.clone()], (vec![None, Some(0)], false, 0)),
+            (vec![no_zip.clone(), no_zip], (vec![Some(1), Some(0)], true, 0)),
+            (vec![number], (vec![None, Some(0)], false, 0)),
+            (vec![json!({"V": {"near": {}, "far": ["x"]}})], (vec![None, None], false, 0)),
+            (vec![json!({})], (vec![None, None], false, 0)),
+            (
+                vec![json!({"V": {"near": [{"name": "Sea", "zip": null}], "far": []}})],
+                (vec![Some(1), Some(0)], true, 1),
+            ),
+        ] {
+            assert_eq!(check(&answers), expected, "{answers:?}");
+        }
+    }
+}
