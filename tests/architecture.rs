@@ -31,9 +31,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &["model"]),
     ("aggregate", &["model", "stats"]),
     ("compare", &["model", "stats", "aggregate"]),
+    ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
+    ("marking", &["model", "gateway", "judge", "score"]),
+    ("self_test", &["model", "captured", "marking", "quality", "stage"]),
+    ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats", "compare", "improve"]),
+    ("report", &["model", "event", "stats", "compare"]),
+    ("history", &["model", "store"]),
+    ("serve", &["model", "agents", "history", "stats", "store"]),
     (
         "pipeline",
         &[
@@ -43,11 +49,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "event",
             "gateway",
             "judge",
+            "marking",
             "observe",
             "plan",
+            "recall",
             "run",
             "sandbox",
-            "score",
             "settings",
             "stage",
             "store",
@@ -57,19 +64,22 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "modes", "pipeline",
-            "plan", "quality", "sandbox", "settings", "skill",
+            "plan", "quality", "sandbox", "settings", "skill", "store",
         ],
     ),
     (
         "improve",
         &[
-            "model", "compare", "dialects", "git_ref", "judge", "run", "skill", "stage", "stats", "store",
-            "tree",
+            "model", "compare", "dialects", "gateway", "git_ref", "judge", "llm", "run", "skill", "stage",
+            "stats", "store", "tree",
         ],
     ),
     (
         "schema",
-        &["model", "compare", "dialects", "event", "gateway", "improve", "report", "settings", "store"],
+        &[
+            "model", "compare", "dialects", "event", "gateway", "history", "improve", "report", "settings",
+            "store",
+        ],
     ),
 ];
 

@@ -7,13 +7,12 @@ use std::sync::Arc;
 use anyhow::anyhow;
 
 use super::exam::ledger;
-use crate::gateway::Scrub;
 use crate::improve::Adviser;
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::{self, Limits};
+use crate::judge::Scrub;
 use crate::model::Suite;
 use crate::run::Cancel;
-use crate::settings::{JUDGE_JOBS, Layers, Settings};
+use crate::settings::{Layers, Settings};
 use crate::store::Scrubber;
 
 /// For commands that ask a model and run nothing.
@@ -53,14 +52,9 @@ pub struct Asking {
 impl Asking {
     /// What those share who are asked in one run.
     pub fn shared(&self, layers: &Layers, project: &Path, scrubber: &Scrubber) -> anyhow::Result<Shared> {
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let cleaner = scrubber.clone();
         let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-        let kept = project.join(".practicum/cache/judge");
-        let bench = Bench {
-            limits: Limits::new(judge_jobs),
-            cache: self.cached.then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-        };
+        let bench = Bench::of(project, layers, &scrub, !self.cached)?;
         Ok(Shared { ledger: Arc::new(ledger(layers, self.prices.as_deref())?), scrub, bench })
     }
 

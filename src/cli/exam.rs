@@ -8,11 +8,13 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 
 use super::advising::Asking;
+use super::gates::Gates;
 use super::{runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
+use crate::history::{Wanted, estimate};
 use crate::improve::workspace_of;
 use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
@@ -23,7 +25,9 @@ use crate::report::{LiveView, Progress, Results, report, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
+use crate::store::{
+    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
+};
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -74,6 +78,8 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
+    #[command(flatten)]
+    gates: Gates,
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
@@ -119,7 +125,7 @@ pub struct Held {
     replayed: bool,
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 
@@ -180,7 +186,8 @@ impl Carrying {
 
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
-        let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
@@ -193,8 +200,10 @@ impl Carrying {
             Login::File(path) => scrubber.and_in(&path),
         });
         let shared = self.asking().shared(&layers, &project, &scrubber)?;
+        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count());
+            show_estimate(&plan, &prior, &project, jobs);
         }
         if self.dry_run {
             return Ok(None);
@@ -204,7 +213,6 @@ impl Carrying {
             true => None,
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
-        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -236,6 +244,7 @@ impl Carrying {
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
         let examined = runtime.block_on(async {
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
@@ -327,6 +336,29 @@ fn show_plan(plan: &Plan, reused: usize) {
     }
 }
 
+/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
+fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+        let (planned, _) = plan.case(trial);
+        let kind = Wanted {
+            suite: planned.suite.name.clone(),
+            agent: trial.condition.agent.clone(),
+            model: trial.condition.model.clone(),
+            scripted: planned.script.is_some(),
+        };
+        *wanted.entry(kind).or_default() += 1;
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
+        Ok(estimate) => estimate.in_words(jobs),
+        Err(error) => format!("cost and time unknown: {error}"),
+    };
+    eprintln!("  estimate: {}", safe(&text));
+}
+
 /// Scripts of an eval file run on the user's machine, so the user must say that they may.
 fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     let mut scripts = Vec::new();
@@ -370,7 +402,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -403,6 +435,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        graded_from: None,
         replayed: false,
     }
 }
@@ -428,7 +461,7 @@ pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> 
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
+pub async fn heed_interrupts(stop: Stop) {
     if tokio::signal::ctrl_c().await.is_ok() {
         eprintln!("stopping after what runs now; once more to stop at once");
         stop.after_running();
@@ -439,7 +472,7 @@ async fn heed_interrupts(stop: Stop) {
 }
 
 /// A reader who went away has seen enough; that is no failure of the run.
-fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
+pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
     let name = if json { "json" } else { "text" };
     let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
     let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());

@@ -4,10 +4,10 @@ use anyhow::{Context, anyhow, bail};
 
 use super::advising::Advising;
 use super::{complain, environment, print, print_json, runtime};
-use crate::improve::{self, Contents, Failures, Refused, StoredRun, Suggested, Versions};
+use crate::improve::{self, Contents, Edits, Failures, Refused, StoredRun, Suggested, Versions};
 use crate::intake::IntakeError;
 use crate::model::Suite;
-use crate::report::{Edits, safe};
+use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
 use crate::store::RunDir;

@@ -44,5 +44,5 @@ pub use rounds::{Analysed, Examined, Halt, Improved, Looks, Loop, Means, Options
 pub use score::Score;
 pub use split::{CaseId, Split};
 pub use stored::{StoredError, StoredRun};
-pub use suggest::{Followed, Suggested, suggest};
+pub use suggest::{Edits, Followed, Suggested, suggest};
 pub use versions::{Listed, ListedVersion, Restored, Taken, Versions, VersionsError, workspace_of};

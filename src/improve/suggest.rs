@@ -1,5 +1,7 @@
 //! Asking for edits, and keeping those that can be followed.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -18,6 +20,28 @@ pub struct Followed {
     pub suggestion: Suggestion,
     /// Each by its case and its id: `case/check`.
     pub checks: Vec<String>,
+}
+
+/// Edits that a model proposes: `suggest --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "Edits proposed for a skill (suggest --json)")]
+pub struct Edits {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub skill: PathBuf,
+    /// The run whose failed checks they are for.
+    pub run: String,
+    /// Those checks, each as `case/check`.
+    pub failed: Vec<String>,
+    pub edits: Vec<Followed>,
+    /// Proposals that cannot be followed, with why not.
+    pub refused: Vec<Refused>,
+    /// All edits together, as a unified diff.
+    pub diff: String,
+    /// Whether the skill was changed.
+    pub applied: bool,
+    /// The version that holds the skill as it was before.
+    pub kept_as: Option<u32>,
 }
 
 /// What came of asking for edits.

@@ -2,23 +2,29 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+mod changes;
 pub mod comparison;
 mod diagnostics;
 mod documents;
 pub mod figures;
+mod graded;
 mod json;
 mod live;
 mod progress;
 mod safe;
+mod styles;
 mod text;
 
 use std::io::Write;
 use std::path::Path;
 
+pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
-    Checked, CheckedFile, Edits, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem,
+    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedRun,
+    ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
+pub use graded::render as render_graded;
 pub use live::LiveView;
 pub use progress::Progress;
 pub use safe::safe;

@@ -1,17 +1,11 @@
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
-
-use super::{Report, Results, figures, safe};
+use super::styles::{BAD, FAINT, GOOD, UNSURE};
+use super::{Report, Results, figures, safe, styles};
 use crate::model::{CaseSummary, Doubts, Summary, TrialRecord, Verdict};
 
 /// The closing summary for a terminal: the verdict first.
 pub struct Text;
-
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
-const FAINT: Style = Style::new().dimmed();
 
 impl Report for Text {
     fn name(&self) -> &'static str {
@@ -37,12 +31,7 @@ impl Report for Text {
         figures_lines(summary, out)?;
         for gate in &summary.gates {
             let (figures, word) = figures::gate(gate);
-            let style = match (gate.ok, gate.fails()) {
-                (true, _) => GOOD,
-                (false, true) => BAD,
-                (false, false) => UNSURE,
-            };
-            let name = gate.name.name();
+            let (name, style) = (gate.name.name(), styles::gate(gate));
             writeln!(out, "  gate {name} of {}: {figures} {style}{word}{style:#}", safe(&gate.suite))?;
         }
         let doubts = in_words(&summary.doubts);
