@@ -14,7 +14,9 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
-use crate::improve::{self, Analysis, Blind, Comparison, Edits, History, Improved, Score};
+use crate::improve::{
+    self, Analysis, Blind, Candidates, Capture, Comparison, Edits, History, Improved, Score,
+};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Graded, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
@@ -63,6 +65,8 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("blind", written::<Blind>()),
         ("suggest", written::<Edits>()),
         ("improve", written::<Improved>()),
+        ("propose", written::<Candidates>()),
+        ("capture", written::<Capture>()),
         ("history", written::<History>()),
         ("comparison", written::<Comparison>()),
         ("analysis", written::<Analysis>()),

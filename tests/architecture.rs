@@ -70,8 +70,21 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "improve",
         &[
-            "model", "compare", "dialects", "gateway", "git_ref", "judge", "llm", "run", "skill", "stage",
-            "stats", "store", "tree",
+            "model",
+            "compare",
+            "dialects",
+            "gateway",
+            "git_ref",
+            "judge",
+            "llm",
+            "quality",
+            "run",
+            "self_test",
+            "skill",
+            "stage",
+            "stats",
+            "store",
+            "tree",
         ],
     ),
     (

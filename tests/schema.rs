@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 23] = [
+const OUTPUTS: [&str; 25] = [
     "summary",
     "run",
     "checks",
@@ -33,6 +33,8 @@ const OUTPUTS: [&str; 23] = [
     "blind",
     "suggest",
     "improve",
+    "propose",
+    "capture",
 ];
 
 #[test]

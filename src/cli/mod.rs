@@ -7,6 +7,7 @@ mod audit;
 mod badge;
 mod blind;
 mod builtin_agent;
+mod capture;
 mod check;
 mod clean;
 mod compare;
@@ -26,6 +27,7 @@ mod lint;
 mod list;
 mod noise;
 mod power;
+mod propose;
 mod reindex;
 mod restore;
 mod run;
@@ -77,6 +79,10 @@ enum Command {
     Power(power::Args),
     /// Improve a skill by its evals: propose, try, compare, keep what is better
     Improve(Box<improve::Args>),
+    /// Ask for new eval cases, keep those that can be failed, write them down for review
+    Propose(propose::Args),
+    /// Keep trials of a run as examples for new eval cases
+    Capture(capture::Args),
     /// Ask for edits to a skill, for the checks that it failed
     Suggest(suggest::Args),
     /// Keep a skill as it is now as a version of it
@@ -148,6 +154,8 @@ pub fn main() -> ExitCode {
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Improve(args) => improve::main(*args),
+        Command::Propose(args) => propose::main(&args),
+        Command::Capture(args) => capture::main(&args),
         Command::Suggest(args) => suggest::main(&args),
         Command::Snapshot(args) => snapshot::main(&args),
         Command::Versions(args) => versions::main(&args),

@@ -8,6 +8,8 @@ mod advised;
 mod adviser;
 mod analysis;
 mod blind;
+mod candidates;
+mod capture;
 mod contents;
 mod decide;
 mod description;
@@ -34,6 +36,8 @@ pub use analysis::Analysis;
 pub use blind::{
     Blind, BlindCase, Comparison, Judged, Outcome, Outputs, OutputsError, judge_all, pair, tally,
 };
+pub use candidates::{Candidate, Candidates, Dropped, native_file, propose_cases, sifted};
+pub use capture::Capture;
 pub use contents::{Contents, ContentsError};
 pub use decide::{Decision, Goal};
 pub use edits::{Draft, Refused, Suggestion};

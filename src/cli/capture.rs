@@ -1,0 +1,51 @@
+use std::path::PathBuf;
+
+use anyhow::{anyhow, bail};
+
+use super::{complain, print};
+use crate::improve::{Capture, Contents, StoredRun};
+use crate::plan::CaseGlob;
+use crate::settings::project_root;
+use crate::store::RunDir;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Captures are kept with the skill's evals, in evals/captured, and practicum propose shows them to the model as \
+examples of what users ask and agents give.
+
+Examples:
+  practicum capture skills/release-notes                        the latest run
+  practicum capture skills/release-notes --run 20261114-09 --case \"breaking-*\"")]
+pub struct Args {
+    /// The skill's folder
+    skill: PathBuf,
+    /// The run: its id, a part of it, or latest
+    #[arg(long, default_value = "latest")]
+    run: String,
+    /// Only cases whose id matches (* and ? are wildcards)
+    #[arg(long, value_name = "GLOB", default_value = "*")]
+    case: String,
+}
+
+pub fn main(args: &Args) -> u8 {
+    capture(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn capture(args: &Args) -> anyhow::Result<()> {
+    let contents = Contents::of(&args.skill)?;
+    let project = project_root(contents.folder());
+    let run = StoredRun::read(&RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?)?;
+    let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is no pattern", args.case))?;
+    let fitting =
+        run.records.iter().filter(|record| record.ended.can_be_marked() && glob.matches(&record.case));
+    let mut kept = 0;
+    for record in fitting {
+        let Some(capture) = Capture::of(&run, record) else { continue };
+        print(&format!("{}\n", capture.write(contents.folder(), record)?.display()))?;
+        kept += 1;
+    }
+    if kept == 0 {
+        bail!("run {} has no finished trial of such a case", run.id);
+    }
+    Ok(())
+}

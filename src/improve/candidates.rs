@@ -1,0 +1,206 @@
+//! Eval cases that a model proposes, and which of them are worth a look.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::forms::{closed, items_of, list_of, one_of, text_of, texts_of};
+use super::suggest::skill_exhibits;
+use super::{Advice, Adviser, Contents, ContentsError, Draft};
+use crate::dialects::{self, Place};
+use crate::judge::{Inquiry, cut};
+use crate::llm::Tool;
+use crate::model::{Diagnostics, Severity, Suite};
+use crate::quality;
+use crate::self_test::self_test;
+
+/// What a candidate is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The skill must fire.
+    Positive,
+    /// It sounds like the skill's business and is not.
+    NearMiss,
+    /// Something must be left behind.
+    Artifact,
+    /// What is seldom thought of.
+    Edge,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("positive", Kind::Positive),
+    ("near_miss", Kind::NearMiss),
+    ("artifact", Kind::Artifact),
+    ("edge", Kind::Edge),
+];
+
+/// A proposed case, as a native file would have it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Candidate {
+    pub kind: Kind,
+    #[schemars(with = "serde_json::Map<String, Value>")]
+    pub case: Value,
+}
+
+/// A proposed case that is not worth a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Dropped {
+    pub id: String,
+    pub why: String,
+}
+
+/// Cases proposed for a skill: `propose --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Eval cases proposed for a skill (propose --json)")]
+pub struct Candidates {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub skill: PathBuf,
+    /// Where they were written for review; `None` if none was left.
+    pub file: Option<PathBuf>,
+    pub candidates: Vec<Candidate>,
+    pub dropped: Vec<Dropped>,
+}
+
+const RULES: &str = "\
+You write practical exams for agent skills: requests that users would make, with checks that tell good work \
+from bad.
+
+Rules:
+- Write requests as users do, who need the skill and have never heard of it. No two alike, and none that is \
+there already.
+- Positive cases: the skill must fire (activation \"must\"). Near misses: requests that sound like it and are \
+for something else (activation \"must_not\"). Artifact cases: something must be left behind, named in \
+\"files\". Edge cases: odd, empty, contradictory or very large input.
+- A check must fail for an agent that does nothing or only talks. Statements are about one observable thing \
+each, without words like good, appropriate or correctly.
+- Texts in \"contains\" must follow from the request itself, letter by letter.";
+
+/// Asks for so many cases of each kind.
+pub async fn propose_cases(
+    adviser: &Adviser,
+    contents: &Contents,
+    known: &[Suite],
+    captured: &[(String, String)],
+    each: u32,
+) -> Result<Advice<Vec<Candidate>>, ContentsError> {
+    let mut exhibits = skill_exhibits(&Draft::of(contents)?);
+    let there: Vec<String> = known
+        .iter()
+        .flat_map(|suite| suite.cases.iter().map(|case| format!("{}: {:?}", case.id, case.stimulus)))
+        .collect();
+    exhibits.push(("The cases that are there already".to_owned(), cut(&there.join("\n"), LONGEST_KNOWN)));
+    exhibits.extend(captured.iter().enumerate().map(|(number, (name, text))| {
+        (format!("A real run, {}", number + 1), format!("{name}\n{}", cut(text, LONGEST_CAPTURED)))
+    }));
+    let text = json!({"type": "string"});
+    let names: Vec<&str> = KINDS.iter().map(|(name, _)| *name).collect();
+    let case = closed(json!({
+        "id": text,
+        "kind": {"type": "string", "enum": names},
+        "prompt": text,
+        "activation": {"type": ["string", "null"], "enum": ["must", "must_not", "either", null]},
+        "contains": list_of(text.clone()),
+        "files": list_of(text.clone()),
+        "statements": list_of(text.clone()),
+        "why": text,
+    }));
+    let inquiry = Inquiry {
+        rules: RULES.to_owned(),
+        exhibits,
+        wanted: format!(
+            "Propose {each} eval cases of each kind for the skill. Answer with JSON of the form {{\"cases\": \
+             [{{\"id\", \"kind\", \"prompt\", \"activation\", \"contains\": [texts], \"files\": [paths], \
+             \"statements\": [texts], \"why\"}}]}}."
+        ),
+        form: Tool {
+            name: "propose_cases".to_owned(),
+            description: "Propose eval cases for the skill.".to_owned(),
+            input_schema: closed(json!({"cases": list_of(case)})),
+        },
+        round: 0,
+    };
+    let read = |answer: &Value| items_of(answer, "cases")?.iter().map(candidate).collect();
+    Ok(adviser.ask("propose", &inquiry, &read).await)
+}
+
+const LONGEST_KNOWN: usize = 40_000;
+const LONGEST_CAPTURED: usize = 20_000;
+
+/// Only what can be written down is taken over: a candidate never brings code to run.
+fn candidate(value: &Value) -> Result<Candidate, String> {
+    let kind = one_of(value, "kind", &KINDS.map(|(name, _)| name))?;
+    let kind = KINDS.iter().find(|(name, _)| *name == kind).map_or(Kind::Edge, |(_, kind)| *kind);
+    let mut case = json!({
+        "id": text_of(value, "id")?,
+        "note": text_of(value, "why")?,
+        "prompt": text_of(value, "prompt")?,
+    });
+    if value.get("activation").is_some_and(|activation| !activation.is_null()) {
+        case["activation"] = json!(one_of(value, "activation", &["must", "must_not", "either"])?);
+    }
+    let mut checks: Vec<Value> = Vec::new();
+    checks.extend(texts_of(value, "contains")?.into_iter().map(|text| json!({"contains": text})));
+    checks.extend(texts_of(value, "files")?.into_iter().map(|path| json!({"file": path})));
+    checks.extend(texts_of(value, "statements")?.into_iter().map(|text| json!({"judge": text})));
+    if !checks.is_empty() {
+        case["checks"] = json!(checks);
+    }
+    Ok(Candidate { kind, case })
+}
+
+/// Keeps the candidates that can be read, are not there yet, and that an agent which does nothing fails.
+pub fn sifted(proposed: Vec<Candidate>, skill: &Path, known: &[Suite]) -> (Vec<Candidate>, Vec<Dropped>) {
+    let (mut kept, mut dropped): (Vec<Candidate>, Vec<Dropped>) = (Vec::new(), Vec::new());
+    for candidate in proposed {
+        let id = candidate.case["id"].as_str().unwrap_or_default().to_owned();
+        let taken = known.iter().any(|suite| suite.cases.iter().any(|case| case.id == id))
+            || kept.iter().any(|other| other.case["id"] == candidate.case["id"]);
+        let why = match taken {
+            true => Some("there is a case of this name already".to_owned()),
+            false => objection(&candidate, skill),
+        };
+        match why {
+            None => kept.push(candidate),
+            Some(why) => dropped.push(Dropped { id, why }),
+        }
+    }
+    (kept, dropped)
+}
+
+/// What speaks against a candidate. What only a judge could fail is no objection: that is what
+/// statements are for.
+fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
+    let text = native_file(skill, std::slice::from_ref(candidate)).to_string();
+    let folder = skill.join("evals");
+    let place = Place { root: folder.clone(), project: skill.to_owned(), plugins: None };
+    let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
+    if let Some(suite) = &loaded.lowered.suite {
+        let mut tested = Diagnostics::default();
+        quality::review(suite, &loaded.text, &mut tested);
+        // Doing nothing is right where the skill must only stay quiet.
+        if candidate.case["activation"] != "must_not" || candidate.case.get("checks").is_some() {
+            self_test(suite, &loaded.text, skill, &mut tested);
+        }
+        loaded.lowered.diagnostics.extend(tested);
+    }
+    let serious = |severity| matches!(severity, Severity::Error | Severity::Warning);
+    let found = loaded.lowered.diagnostics.iter().find(|problem| serious(problem.severity));
+    found.map(|problem| problem.message.clone())
+}
+
+/// Candidates as a native file, to be made one's own.
+pub fn native_file(skill: &Path, candidates: &[Candidate]) -> Value {
+    let name =
+        skill.file_name().map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
+    json!({
+        "practicum": 1,
+        "name": format!("{name}-candidates"),
+        "skill": "..",
+        "workspace": "empty",
+        "cases": candidates.iter().map(|candidate| candidate.case.clone()).collect::<Vec<_>>(),
+    })
+}
