@@ -39,3 +39,4 @@ pub mod stage;
 pub mod stats;
 pub mod store;
 pub mod tree;
+pub mod web;

@@ -39,6 +39,7 @@ use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
+use crate::web::Web;
 
 /// Everything a run needs.
 pub struct Exam {
@@ -54,6 +55,8 @@ pub struct Exam {
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub trusted: bool,
+    /// The network, where checks may ask it.
+    pub web: Option<Web>,
     pub jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,

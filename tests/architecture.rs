@@ -33,6 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
     ("marking", &["model", "gateway", "judge", "score"]),
+    ("web", &["model", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
@@ -58,6 +59,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "settings",
             "stage",
             "store",
+            "web",
         ],
     ),
     (

@@ -15,12 +15,13 @@ use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
 use crate::judge::Scrub;
-use crate::model::{CheckResult, Severity};
+use crate::model::{CheckResult, Network, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
 use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
+use crate::web::Web;
 
 pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
@@ -54,7 +55,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             }
             false => None,
         };
+        let web = args.allow_network.then(|| Web::on(tokio::runtime::Handle::current()));
         let captured = Captured {
+            network: web.as_ref().map(|web| web as &dyn Network),
             text,
             suites: &suites,
             means: means.as_deref(),
