@@ -40,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("store", &["model", "event"]),
     ("report", &["model", "event", "stats", "compare"]),
     ("history", &["model", "store"]),
-    ("serve", &["model", "agents", "history", "stats", "store"]),
+    ("serve", &["model", "history", "recall", "stats", "store"]),
     (
         "pipeline",
         &[

@@ -152,7 +152,7 @@ pub async fn steps(
     Query(asked): Query<StepsAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| steps_of(&kept.folder, &kept.record));
+    let all = tokio::task::block_in_place(|| steps_of(&kept.folder));
     let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
@@ -173,7 +173,7 @@ pub async fn step(
     Query(asked): Query<StepAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| steps_of(&kept.folder, &kept.record));
+    let all = tokio::task::block_in_place(|| steps_of(&kept.folder));
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
         (Some(Step::Tool(call)), "input") => input(&call.input),
