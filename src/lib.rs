@@ -38,4 +38,5 @@ pub mod skill;
 pub mod stage;
 pub mod stats;
 pub mod store;
+pub mod testing;
 pub mod tree;
