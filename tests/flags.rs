@@ -146,6 +146,17 @@ fn a_gate_about_what_was_left_out_is_not_asked() {
 }
 
 #[test]
+fn a_suite_of_which_nothing_was_wanted_fails_no_gate() {
+    let project = project("  - {id: work, prompt: p, checks: [{contains: told}]}\n");
+    let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    let gated = eval.replace("workspace: empty", "workspace: empty\ngates: {pass_rate: 1}");
+    project.write("evals/e.practicum.yaml", &gated);
+    project.write("evals/other.practicum.yaml", &gated.replace("work,", "other,"));
+    let summary = project.run(&["run", "evals", "--case", "work", "--json"]).exits(0).json();
+    assert_eq!(summary["gates"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn a_trigger_query_passes_by_its_rate() {
     let eval = "practicum: 1\nworkspace: empty\nskill: ../s\nrun: {agents: [builtin], repeat: 2}\ncases:\n  - {id: q, prompt: ask, activation: must, pass_when: fire_rate}\n";
     let script = "practicum_script: 1\nscenarios:\n  - when: ask\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Done.\n";
