@@ -47,6 +47,23 @@ pub struct Marked {
     pub exit: u8,
 }
 
+impl Marked {
+    /// Every check by its id; with the case's before it where there are several cases.
+    pub fn into_results(self) -> Vec<(String, CheckResult)> {
+        let several = self.cases.len() > 1;
+        let named = |case: &str, check: &str| match several {
+            true => format!("{case}/{check}"),
+            false => check.to_owned(),
+        };
+        let cases = self.cases.into_iter();
+        cases
+            .flat_map(|(case, results)| {
+                results.into_iter().map(move |result| (named(&case, &result.check), result))
+            })
+            .collect()
+    }
+}
+
 /// Whether a text alone can answer anything that the case asks.
 pub fn applies(case: &Case) -> bool {
     case.checks.iter().any(needs_only_text)

@@ -38,5 +38,6 @@ pub mod skill;
 pub mod stage;
 pub mod stats;
 pub mod store;
+pub mod testing;
 pub mod tree;
 pub mod web;

@@ -10,7 +10,7 @@ mod room;
 #[cfg(test)]
 mod testing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -390,16 +390,12 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
+/// The gates of every suite of which anything was to be run.
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
-    let planned = plan.suites.iter();
-    planned
-        .flat_map(|planned| {
-            planned
-                .suite
-                .gates
-                .iter()
-                .map(|gate| SuiteGate { suite: planned.suite.name.clone(), gate: *gate })
-        })
+    let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
+    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
+    suites
+        .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }
 

@@ -36,6 +36,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("web", &["model", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
+    ("testing", &["model", "captured", "intake", "plan", "report", "run", "settings"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("report", &["model", "event", "stats", "compare"]),
