@@ -97,7 +97,12 @@ impl Plan {
 
 /// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
 /// time and a broken run still has something of every case.
-pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
+///
+/// A suite none of whose cases is wanted is not of the plan: its gates have nothing to measure.
+pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
+    suites.retain(|Planned { suite, .. }| {
+        suite.cases.is_empty() || suite.cases.iter().any(|case| filter.wants(suite, case))
+    });
     let most_attempts = suites
         .iter()
         .flat_map(|planned| planned.suite.cases.iter().map(|case| attempts(planned, case)))

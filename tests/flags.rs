@@ -121,6 +121,17 @@ fn only_one_kind_of_case() {
 }
 
 #[test]
+fn a_suite_of_which_nothing_is_wanted_has_no_gate_to_miss() {
+    let project = project("  - {id: one, prompt: p, checks: [{contains: told}]}\n");
+    let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    project.write("evals/f.practicum.yaml", &eval.replace("id: one", "id: other"));
+    let summary = project.run(&["run", "evals", "--case", "one", "--json"]).exits(0).json();
+    assert_eq!(ids(&summary), ["one"]);
+    let gates = summary["gates"].as_array().expect("gates");
+    assert_eq!(gates.iter().map(|gate| &gate["suite"]).collect::<Vec<_>>(), ["e"]);
+}
+
+#[test]
 fn a_trigger_query_passes_by_its_rate() {
     let eval = "practicum: 1\nworkspace: empty\nskill: ../s\nrun: {agents: [builtin], repeat: 2}\ncases:\n  - {id: q, prompt: ask, activation: must, pass_when: fire_rate}\n";
     let script = "practicum_script: 1\nscenarios:\n  - when: ask\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Done.\n";

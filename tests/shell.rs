@@ -12,6 +12,9 @@ fn every_shell_gets_a_script_that_knows_the_commands() {
         for word in ["practicum", "run", "compare", "max-cost"] {
             assert!(script.contains(word), "{shell}: {word}");
         }
+        for hidden in ["builtin-agent", "confined"] {
+            assert!(!script.contains(hidden), "{shell}: {hidden}");
+        }
     }
     let refused = project.run(&["completions", "dosh"]).exits(2);
     assert!(refused.stderr.contains("bash"), "{}", refused.stderr);

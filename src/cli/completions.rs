@@ -15,6 +15,16 @@ pub struct Args {
 
 pub fn main(args: &Args) -> u8 {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut program(), "practicum", &mut script);
+    clap_complete::generate(args.shell, &mut shown(), "practicum", &mut script);
     print(&String::from_utf8_lossy(&script)).map_or_else(|error| complain(&error), |()| 0)
+}
+
+/// The command line without what is hidden: the scripts would offer it all the same.
+fn shown() -> clap::Command {
+    let whole = program();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("practicum")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .subcommands(commands.collect::<Vec<_>>())
 }
