@@ -19,6 +19,8 @@ pub struct Planned {
     pub script: Option<std::path::PathBuf>,
     /// What its mode adds to the agent's system prompt.
     pub mode_text: Option<String>,
+    /// Stands in for a skill command where an agent has none and the suite says nothing itself.
+    pub derived_system: Option<String>,
 }
 
 #[derive(Debug, Clone)]

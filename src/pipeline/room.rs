@@ -9,7 +9,7 @@ use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
-use crate::model::{Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
+use crate::model::{Arm, Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
@@ -188,11 +188,12 @@ impl Prepared<'_> {
                 match self.agent.skill_command {
                     Some(command) => vec![command(skill, args)],
                     None => {
-                        let system = self.planned.suite.run.system_prompt.as_deref();
-                        vec![format!(
-                            "{}{args}",
-                            system.map(|text| format!("{text}\n\n")).unwrap_or_default()
-                        )]
+                        let own = self.planned.suite.run.system_prompt.as_deref();
+                        // What stands in for the skill is no part of a run without it.
+                        let with = self.trial.condition.arm != Arm::WithoutSkill;
+                        let derived = self.planned.derived_system.as_deref().filter(|_| with);
+                        let before = own.or(derived).map(|text| format!("{text}\n\n")).unwrap_or_default();
+                        vec![format!("{before}{args}")]
                     }
                 }
             }

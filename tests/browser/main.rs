@@ -63,7 +63,8 @@ fn harbour() -> Project {
         [("harbour/SKILL.md", SKILL), ("evals/harbour.practicum.yaml", EVALS), ("evals/script.yaml", SCRIPT)];
     let project = Project::new(&files);
     for _ in 0..2 {
-        project.run(&["run", "evals", "--no-cache", "--json"]).exits(1);
+        // One at a time, so that trials stand in the order of the plan.
+        project.run(&["run", "evals", "--no-cache", "--json", "-j", "1"]).exits(1);
     }
     project
 }
