@@ -32,4 +32,5 @@ pub mod skill;
 pub mod stage;
 pub mod stats;
 pub mod store;
+pub mod transcript;
 pub mod tree;

@@ -220,6 +220,14 @@ pub struct CaseSummary {
     pub checks: Vec<CheckSummary>,
 }
 
+impl CaseSummary {
+    /// The condition its trials ran under. `None` for an arm that this version does not know.
+    pub fn condition(&self) -> Option<Condition> {
+        let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));
+        Arm::parse(&self.arm).map(|arm| Condition { agent, model, arm, mode })
+    }
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FiredCount {
     pub yes: u64,

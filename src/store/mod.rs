@@ -11,6 +11,7 @@ mod noise;
 mod records;
 mod run_dir;
 mod secrets;
+mod trials;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
@@ -20,3 +21,4 @@ pub use noise::{keep_noise, read_noise};
 pub use records::records;
 pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;
+pub use trials::StoredTrials;
