@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context, anyhow, bail};
 
 use super::{complain, environment};
-use crate::report::{Form, Report, Results, names, report};
+use crate::report::{Form, REPORTS, Report, Results, Writer, names, report};
 use crate::settings::project_root;
 use crate::store::RunDir;
 
@@ -29,7 +29,7 @@ pub struct Args {
 }
 
 fn after_help() -> String {
-    let formats: Vec<String> = crate::report::REPORTS
+    let formats: Vec<String> = REPORTS
         .iter()
         .map(|report| format!("  {:<15} {}", report.name, report.about))
         .collect();
@@ -134,24 +134,22 @@ impl Order {
     }
 }
 
-type Write_ = fn(&Results, &mut dyn Write) -> std::io::Result<()>;
-
 fn cannot(name: &str, path: &Path) -> String {
     format!("cannot write the report {name} to {}", path.display())
 }
 
-fn to_file(results: &Results, path: &Path, write: Write_) -> std::io::Result<()> {
+fn to_file(results: &Results, path: &Path, write: Writer) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder)?;
     }
     finish(results, File::create(path)?, write)
 }
 
-fn add_to(results: &Results, path: &Path, write: Write_) -> std::io::Result<()> {
+fn add_to(results: &Results, path: &Path, write: Writer) -> std::io::Result<()> {
     finish(results, File::options().create(true).append(true).open(path)?, write)
 }
 
-fn finish(results: &Results, file: File, write: Write_) -> std::io::Result<()> {
+fn finish(results: &Results, file: File, write: Writer) -> std::io::Result<()> {
     // Colours are for terminals.
     let mut out = BufWriter::new(anstream::StripStream::new(file));
     write(results, &mut out)?;
@@ -159,7 +157,7 @@ fn finish(results: &Results, file: File, write: Write_) -> std::io::Result<()> {
 }
 
 /// A reader who went away has seen enough.
-pub fn to_standard_output(results: &Results, write: Write_) -> anyhow::Result<()> {
+pub fn to_standard_output(results: &Results, write: Writer) -> anyhow::Result<()> {
     let mut out = BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match write(results, &mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -41,10 +41,13 @@ pub struct Report {
     pub adds: Option<Addition>,
 }
 
+/// Writes something about a run.
+pub type Writer = fn(&Results, &mut dyn Write) -> std::io::Result<()>;
+
 /// What a report is written to.
 pub enum Form {
     /// One file, or standard output.
-    File(fn(&Results, &mut dyn Write) -> std::io::Result<()>),
+    File(Writer),
     /// Several files in a folder of their own.
     Folder(fn(&Results, &Path) -> std::io::Result<()>),
 }
@@ -53,7 +56,7 @@ pub enum Form {
 pub struct Addition {
     /// The variable that names the file.
     pub variable: &'static str,
-    pub write: fn(&Results, &mut dyn Write) -> std::io::Result<()>,
+    pub write: Writer,
 }
 
 pub static REPORTS: &[&Report] = &[
