@@ -33,7 +33,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats", "compare"]),
+    ("transcript", &["model", "agents"]),
+    ("report", &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint"]),
     (
         "pipeline",
         &[

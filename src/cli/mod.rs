@@ -18,6 +18,7 @@ mod lint;
 mod list;
 mod noise;
 mod power;
+mod report;
 mod run;
 mod runs;
 mod schema;
@@ -61,6 +62,8 @@ enum Command {
     Runs(runs::Args),
     /// Show a run, or one of its trials
     Show(show::Args),
+    /// Write a report of a stored run
+    Report(report::Args),
     /// Sweep up after runs that were killed, and remove old ones
     Clean(clean::Args),
     /// Check eval files and the skills they name, without running anything
@@ -107,6 +110,7 @@ pub fn main() -> ExitCode {
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(args),
         Command::Show(args) => show::main(args),
+        Command::Report(args) => report::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(*args),

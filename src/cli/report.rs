@@ -58,6 +58,55 @@ fn write(args: &Args) -> anyhow::Result<()> {
     order.carry_out(&results, &environment())
 }
 
+/// The reports that a run is to write at its end.
+#[derive(Clone, Default, clap::Args)]
+pub struct Reports {
+    /// Write a report of the run: md, html, junit and others (practicum report --help has all; repeatable;
+    /// - is standard output)
+    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    orders: Vec<Order>,
+}
+
+impl Reports {
+    /// Before anything is spent: standard output has room for one.
+    pub fn check(&self, json: bool) -> anyhow::Result<()> {
+        match (self.orders.iter().filter(|order| order.is_for_standard_output()).count(), json) {
+            (0, _) | (1, false) => Ok(()),
+            (_, true) => bail!("--json takes standard output; give the report a path"),
+            (_, false) => bail!("only one report can go to standard output; give the others paths"),
+        }
+    }
+
+    /// Writes them. What cannot be written is told of, and the others are.
+    pub fn write(&self, results: &mut Results, environment: &BTreeMap<String, String>) -> bool {
+        let mut all = true;
+        for order in &self.orders {
+            match (order.carry_out(results, environment), &order.to) {
+                (Ok(()), Destination::Path(path)) => results.written.push(path.clone()),
+                (Ok(()), Destination::StandardOutput) => {}
+                (Err(error), _) => {
+                    complain(&error);
+                    all = false;
+                }
+            }
+        }
+        all
+    }
+
+    /// The closing summary, where standard output is free for it; else beside the progress.
+    pub fn show(&self, results: &Results, json: bool) -> anyhow::Result<()> {
+        let name = if json { "json" } else { "text" };
+        let Some(Form::File(write)) = report(name).map(|report| &report.form) else {
+            bail!("there is no report {name}");
+        };
+        if self.orders.iter().any(Order::is_for_standard_output) {
+            let mut out = anstream::stderr();
+            return write(results, &mut out).map_err(Into::into);
+        }
+        to_standard_output(results, *write)
+    }
+}
+
 /// A report that is wanted, and where.
 #[derive(Clone)]
 pub struct Order {
@@ -95,20 +144,12 @@ impl FromStr for Order {
 }
 
 impl Order {
-    pub fn is_for_standard_output(&self) -> bool {
+    fn is_for_standard_output(&self) -> bool {
         matches!(self.to, Destination::StandardOutput)
     }
 
-    /// The file or folder it goes to, if it goes to one.
-    pub fn path(&self) -> Option<&Path> {
-        match &self.to {
-            Destination::StandardOutput => None,
-            Destination::Path(path) => Some(path),
-        }
-    }
-
     /// Writes the report, and adds to what the environment names.
-    pub fn carry_out(
+    fn carry_out(
         &self,
         results: &Results,
         environment: &BTreeMap<String, String>,
@@ -157,7 +198,7 @@ fn finish(results: &Results, file: File, write: Writer) -> std::io::Result<()> {
 }
 
 /// A reader who went away has seen enough.
-pub fn to_standard_output(results: &Results, write: Writer) -> anyhow::Result<()> {
+fn to_standard_output(results: &Results, write: Writer) -> anyhow::Result<()> {
     let mut out = BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
     match write(results, &mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Compared, Doubts, Estimate, Expect, GateResult};
+use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
