@@ -102,7 +102,7 @@ fn status(record: &TrialRecord) -> TestCaseStatus {
         Verdict::NotScored(why) => {
             let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             let words = format!("{}{because}", why.in_words());
-            match is_broken(why) && !without {
+            match is_broken(why) {
                 true => broken(NonSuccessKind::Error, "not scored", &words, record),
                 false => skipped(&words),
             }

@@ -37,13 +37,19 @@ pub fn markdown(text: &str) -> String {
             }
             // What begins a list, a heading or a rule.
             '-' | '+' | '=' if at == 0 => out.extend(['\\', c]),
-            '.' if line[..at].chars().all(|c| c.is_ascii_digit()) => out.extend(['\\', c]),
+            '.' if is_list_marker(&line, at) => out.extend(['\\', c]),
             ':' if line[at..].starts_with("://") => out.extend([c, GAP]),
             '.' if ends_with_www(&line[..at]) => out.extend([GAP, c]),
             _ => out.push(c),
         }
     }
     out
+}
+
+/// Whether the dot ends the number of an item.
+fn is_list_marker(line: &str, dot: usize) -> bool {
+    let item = line[dot + 1..].chars().next().is_none_or(char::is_whitespace);
+    item && line[..dot].chars().all(|c| c.is_ascii_digit())
 }
 
 fn ends_with_www(text: &str) -> bool {

@@ -5,7 +5,7 @@ use anstyle::{AnsiColor, Style};
 use super::markup::{cut, one_line};
 use super::results::is_examined;
 use super::{Form, Report, Results, figures, safe};
-use crate::model::{CaseSummary, GateResult, Summary, TrialRecord, Verdict};
+use crate::model::{CaseSummary, CheckResult, GateResult, Summary, TrialRecord, Verdict, Why};
 
 /// The closing summary for a terminal: the verdict first.
 pub static REPORT: Report = Report {
@@ -52,8 +52,10 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         let words = "the model's answers were recorded earlier, and so were tokens and cost";
         writeln!(out, "  {UNSURE}replayed{UNSURE:#}: {words}")?;
     }
-    for path in &results.written {
-        writeln!(out, "  report: {}", safe(&path.display().to_string()))?;
+    if !results.written.is_empty() {
+        let paths: Vec<String> =
+            results.written.iter().map(|path| safe(&path.display().to_string())).collect();
+        writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
 }
@@ -70,7 +72,7 @@ fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let line = match (examined.trials, without.trials) {
         (0, _) => figures::totals(&without),
         (_, 0) => figures::totals(&examined),
-        (_, _) => format!("{} · without the skill {}", figures::totals(&examined), figures::totals(&without)),
+        (_, all) => format!("{} · without the skill {} of {all}", figures::totals(&examined), without.passed),
     };
     writeln!(out, "{style}{word}{style:#}  {line}")
 }
@@ -158,8 +160,7 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
         let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         writeln!(out, "      {}", shown(&format!("not scored: {}{because}", why.in_words())))?;
     }
-    let silent = matches!(record.verdict, Verdict::NotScored(crate::model::Why::Ended(_)));
-    for check in record.checks.iter().filter(|check| check.verdict != Verdict::Pass && !silent) {
+    for check in deciding(&record) {
         let (style, mark) = match check.verdict {
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
@@ -175,6 +176,17 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
         writeln!(out, "      {FAINT}note: {}{FAINT:#}", shown(note))?;
     }
     writeln!(out, "      {FAINT}practicum show {} {}{FAINT:#}", results.summary.run, record.trial)
+}
+
+/// The checks for which a trial did not pass: those that must, else all that did not.
+fn deciding(record: &TrialRecord) -> Vec<&CheckResult> {
+    if matches!(record.verdict, Verdict::NotScored(Why::Ended(_))) {
+        return Vec::new();
+    }
+    let troubled: Vec<&CheckResult> =
+        record.checks.iter().filter(|check| check.verdict != Verdict::Pass).collect();
+    let required: Vec<&CheckResult> = troubled.iter().copied().filter(|check| check.required).collect();
+    if required.is_empty() { troubled } else { required }
 }
 
 /// What the trials come to, with how sure that is.

@@ -45,7 +45,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             writeln!(out, "| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)?;
         }
     }
-    writeln!(out, "\n- pass rate {}", markdown(&figures::pass_rate(&summary.pass_rate)))?;
+    writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
     let activation = summary.activation.as_ref().map(figures::activation);
     let arms = summary.arms.as_ref().map(figures::arms);
     for line in activation.into_iter().chain(arms).flatten() {

@@ -6,10 +6,11 @@ use super::charts;
 use super::steps::{Allowance, transcript};
 use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict};
 use crate::report::figures;
-use crate::report::markup::{cut, html};
+use crate::report::markup::{cut, html, one_line};
 use crate::report::results::{Questions, Results, is_examined};
 
 const LONGEST_TEXT: usize = 2000;
+const LONGEST_LINE: usize = 200;
 const MOST_EVIDENCE: usize = 12;
 
 /// With more trials than this, the checks of those that passed are only counted.
@@ -151,12 +152,22 @@ fn one(
     let passed: Vec<String> = group
         .arms
         .iter()
-        .map(|case| format!("{}/{}", case.passed, case.passed + case.failed + case.not_scored))
+        .map(|case| {
+            let arm = if group.arms.len() > 1 { html(&case.arm) } else { String::new() };
+            let runs = case.passed + case.failed + case.not_scored;
+            format!("<small>{arm}</small> {}/{runs}", case.passed)
+        })
         .collect();
+    let trouble = match stand {
+        Stand::Passed => String::new(),
+        Stand::Failed | Stand::Unscored => first_trouble(results, case)?
+            .map(|words| format!("<span class=\"{} why\">{}</span>", stand.class(), html(&words)))
+            .unwrap_or_default(),
+    };
     writeln!(
         out,
         "<details class=\"case\" data-stand=\"{}\"><summary><span class=\"mark {}\">{}</span>\
-         <span class=\"name\"><b>{}</b><small>{}</small></span>{}<span class=\"number\">{}</span></summary>",
+         <span class=\"name\"><b>{}</b> <small>{}</small>{trouble}</span>{}<span class=\"number\">{}</span></summary>",
         stand.class(),
         stand.class(),
         stand.mark(),
@@ -175,6 +186,22 @@ fn one(
         arm(results, questions, case, group.arms.len() > 1, allowance, out)?;
     }
     writeln!(out, "</details>")
+}
+
+/// What was wrong in the first trial that did not pass, in one line.
+fn first_trouble(results: &Results, case: &CaseSummary) -> std::io::Result<Option<String>> {
+    for trial in results.trials(case) {
+        let record = trial?;
+        let failed = record.checks.iter().find(|check| check.required && check.verdict == Verdict::Fail);
+        let words = match (&record.verdict, failed) {
+            (Verdict::Pass, _) => continue,
+            (Verdict::NotScored(why), _) => why.in_words(),
+            (Verdict::Fail, Some(check)) => format!("{}: {}", check.check, check.rationale),
+            (Verdict::Fail, None) => "too few of its judged checks pass".to_owned(),
+        };
+        return Ok(Some(cut(&one_line(&words), LONGEST_LINE)));
+    }
+    Ok(None)
 }
 
 fn arm(

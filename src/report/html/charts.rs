@@ -88,10 +88,10 @@ pub fn confusion(of: &ActivationRates) -> String {
         (of.tn, "TN", "pass", 1.0, 1.0),
     ] {
         let (left, top) = (88.0 + column * 79.0, 24.0 + row * 66.0);
-        let strength = if count == 0 { 0.04 } else { 0.15 + 0.6 * count as f64 / most };
+        let strength = if count == 0 { 0.04 } else { 0.12 + 0.33 * count as f64 / most };
         out.push_str(&format!(
             "<rect class=\"field {class}\" x=\"{left}\" y=\"{top}\" width=\"75\" height=\"62\" rx=\"6\" fill-opacity=\"{strength:.2}\"/>\
-             <text class=\"count\" x=\"{}\" y=\"{}\">{count}</text><text class=\"axis\" x=\"{}\" y=\"{}\">{word}</text>",
+             <text class=\"count\" x=\"{}\" y=\"{}\">{count}</text><text x=\"{}\" y=\"{}\">{word}</text>",
             left + 37.5,
             top + 34.0,
             left + 37.5,

@@ -11,7 +11,7 @@ use std::io::Write;
 
 use super::markup::html;
 use super::{Form, Report, Results, figures};
-use crate::model::{ActivationSummary, Estimate, GateResult, Totals};
+use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, Totals};
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -25,7 +25,7 @@ const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
 /// What the policy names, so that nothing else runs. A test holds them against the files.
-const STYLE_HASH: &str = "sha256-rqa3CwAW/gZhp1b9mcnowSnXuJOp1pSP6gULymliBnc=";
+const STYLE_HASH: &str = "sha256-UYVD343T/zqcDPzzluJO/poqnVcfj5Mpt3wpBZaN/ak=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
@@ -78,7 +78,8 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         (_, 0) => counts("Trials passed", &examined, out)?,
         (_, _) => {
             counts("With the skill", &examined, out)?;
-            counts("Without the skill", &without, out)?;
+            let more = format!("{} failed, {} not scored", without.failed, without.not_scored);
+            tile("Without the skill", &share(&without), &more, out)?;
         }
     }
     let rate = summary.pass_rate.rate;
@@ -87,7 +88,7 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
     let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
     let tokens = summary.tokens.input + summary.tokens.output;
     tile("Cost", &cost, &format!("{} tokens", grouped(tokens)), out)?;
-    tile("Time", &duration(summary.seconds), &format!("{} cases", summary.cases.len()), out)?;
+    tile("Time", &duration(summary.seconds), &format!("{} trials", grouped(summary.totals.trials)), out)?;
     writeln!(out, "</section>")
 }
 
@@ -99,7 +100,11 @@ fn counts(title: &str, of: &Totals, out: &mut dyn Write) -> std::io::Result<()> 
         }
     }
     let rest = if rest.is_empty() { "all of them".to_owned() } else { rest.join(", ") };
-    tile(title, &format!("{}<small> of {}</small>", of.passed, of.trials), &rest, out)
+    tile(title, &share(of), &rest, out)
+}
+
+fn share(of: &Totals) -> String {
+    format!("{}<small> of {}</small>", of.passed, of.trials)
 }
 
 fn tile(title: &str, value: &str, more: &str, out: &mut dyn Write) -> std::io::Result<()> {
@@ -108,23 +113,32 @@ fn tile(title: &str, value: &str, more: &str, out: &mut dyn Write) -> std::io::R
 
 fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    writeln!(out, "<section class=\"cards\">")?;
+    writeln!(out, "<section class=\"cards\"><div class=\"stack\">")?;
     if !summary.gates.is_empty() {
         gates(&summary.gates, out)?;
     }
+    if let Some(found) = &summary.arms {
+        arms(found, out)?;
+    }
+    writeln!(out, "</div>")?;
     if let Some(found) = &summary.activation {
         activation(found, out)?;
     }
-    if let Some(arms) = &summary.arms {
-        let title = format!("{} against {}", html(&arms.after), html(&arms.before));
-        writeln!(out, "<div class=\"card\"><h2>The arm {title}</h2>")?;
-        writeln!(out, "{}", charts::difference(arms.result.difference))?;
-        for line in figures::arms(arms) {
-            writeln!(out, "<p>{}</p>", html(&line))?;
-        }
-        writeln!(out, "</div>")?;
-    }
     writeln!(out, "</section>")
+}
+
+fn arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    let words = |arm: &str| match arm {
+        "with" => "with the skill".to_owned(),
+        "without" => "without it".to_owned(),
+        version => html(version),
+    };
+    writeln!(out, "<div class=\"card\"><h2>Pass rate {} − {}</h2>", words(&of.after), words(&of.before))?;
+    writeln!(out, "{}", charts::difference(of.result.difference))?;
+    for line in figures::arms(of) {
+        writeln!(out, "<p>{}</p>", html(&line))?;
+    }
+    writeln!(out, "</div>")
 }
 
 fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {

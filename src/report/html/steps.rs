@@ -67,7 +67,11 @@ pub fn transcript(
     if steps.is_empty() {
         return Ok(());
     }
-    writeln!(out, "<details class=\"transcript\"><summary>Transcript <small>{} steps</small></summary>", steps.len())?;
+    let count = match steps.len() {
+        1 => "1 step".to_owned(),
+        several => format!("{several} steps"),
+    };
+    writeln!(out, "<details class=\"transcript\"><summary>Transcript <small>{count}</small></summary>")?;
     let mut shown = 0;
     for step in &steps {
         if left == 0 {

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use super::{cells, plain};
 use crate::model::{ActivationOutcome, ActivationRates, CaseSummary};
+use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
 use crate::stats::{f1_band, rate_band};
@@ -27,8 +28,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "|{}", "---|".repeat(11))?;
     for part in &found.skills {
         let of = &part.rates;
-        let rate = |rate: crate::model::Estimate| plain(&crate::report::figures::estimate(rate));
-        let rates = [of.precision, of.recall, of.f1, of.accuracy].map(rate).join(" | ");
+        let rates = [of.precision, of.recall, of.f1, of.accuracy].map(figures::estimate).join(" | ");
         let counts = [of.tp, of.fp, of.tn, of.fn_, of.acceptable, of.error].map(|count| count.to_string());
         writeln!(out, "| {} | {rates} | {} |", plain(&part.name), counts.join(" | "))?;
     }

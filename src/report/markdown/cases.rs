@@ -9,7 +9,7 @@ use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
 
 /// How many trials of a case are told with what was wrong.
-const MOST_TRIALS: usize = 3;
+const MOST_TRIALS: u64 = 3;
 const MOST_EVIDENCE: usize = 5;
 const LONGEST_TEXT: usize = 600;
 
@@ -43,9 +43,11 @@ fn one(
     words.extend([case.arm.clone(), case.mode.clone()]);
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
     let runs = case.passed + case.failed + case.not_scored;
-    let rate = plain(&figures::pass_rate(&case.pass_rate));
+    let rate = figures::pass_rate(&case.pass_rate);
     writeln!(out, "{} of {runs} runs passed; pass rate {rate}.\n", case.passed)?;
-    writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
+    if !case.checks.is_empty() {
+        writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
+    }
     for check in &case.checks {
         let wording = questions.wording(&case.suite, &case.id, &check.id);
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
@@ -57,16 +59,19 @@ fn one(
             check.passed, check.failed, check.not_scored
         )?;
     }
-    let mut left = case.failed + case.not_scored;
+    let (troubled, mut told) = (case.failed + case.not_scored, 0);
+    if troubled > 0 && !case.checks.is_empty() {
+        writeln!(out)?;
+    }
     for trial in results.trials(case) {
         let record = trial?;
         if record.verdict == Verdict::Pass {
             continue;
         }
-        if (case.failed + case.not_scored).saturating_sub(left) == MOST_TRIALS as u64 {
-            return writeln!(out, "\nand {left} more runs that did not pass");
+        if told == MOST_TRIALS {
+            return writeln!(out, "- and {} more runs that did not pass", troubled.saturating_sub(told));
         }
-        left -= 1;
+        told += 1;
         trouble(&record, out)?;
     }
     Ok(())
@@ -81,17 +86,17 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
         }
         Verdict::Fail | Verdict::Pass => "failed".to_owned(),
     };
-    writeln!(out, "\nRun {} {}:\n", record.attempt, said(&head))?;
+    writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
     let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;
     for check in record.checks.iter().filter(troubled) {
         let optional = if check.required { "" } else { " (optional)" };
-        writeln!(out, "- {}{optional}: {}", said(&check.check), said(&check.rationale))?;
+        writeln!(out, "  - {}{optional}: {}", said(&check.check), said(&check.rationale))?;
         for line in check.evidence.iter().chain(&check.flags).take(MOST_EVIDENCE) {
-            writeln!(out, "  - {}", said(line))?;
+            writeln!(out, "    - {}", said(line))?;
         }
     }
     for note in &record.notes {
-        writeln!(out, "- note: {}", said(note))?;
+        writeln!(out, "  - note: {}", said(note))?;
     }
     Ok(())
 }

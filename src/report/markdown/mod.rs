@@ -56,7 +56,7 @@ fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "{}\n", row("all", &summary.totals))?;
     let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
     let rate = figures::pass_rate(&summary.pass_rate);
-    writeln!(out, "- Pass rate: {}", plain(&format!("{rate}{}", reliability.unwrap_or_default())))?;
+    writeln!(out, "- Pass rate: {rate}{}", plain(&reliability.unwrap_or_default()))?;
     let cost = summary.cost_usd.map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4} USD"));
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "- Time: {:.1} s. Tokens: {tokens}. Cost: {cost}.", summary.seconds)
