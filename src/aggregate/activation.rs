@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CaseKey;
 use super::case::CaseTally;
-use crate::model::{
-    ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, Routed, TrialRecord,
-};
+use crate::model::{ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, Routed, TrialRecord};
 use crate::stats::{ALPHA, Confusion, rates};
 
 /// What the runs of a case say about activation.

@@ -29,10 +29,8 @@ pub struct Args {
 }
 
 fn after_help() -> String {
-    let formats: Vec<String> = REPORTS
-        .iter()
-        .map(|report| format!("  {:<15} {}", report.name, report.about))
-        .collect();
+    let formats: Vec<String> =
+        REPORTS.iter().map(|report| format!("  {:<15} {}", report.name, report.about)).collect();
     format!(
         "Formats:\n{}\n\nExamples:\n  practicum report latest --format html -o report.html\n  practicum report 20261115-21 --format junit -o junit.xml",
         formats.join("\n")
@@ -149,11 +147,7 @@ impl Order {
     }
 
     /// Writes the report, and adds to what the environment names.
-    fn carry_out(
-        &self,
-        results: &Results,
-        environment: &BTreeMap<String, String>,
-    ) -> anyhow::Result<()> {
+    fn carry_out(&self, results: &Results, environment: &BTreeMap<String, String>) -> anyhow::Result<()> {
         let name = self.report.name;
         match (&self.report.form, &self.to) {
             (Form::File(write), Destination::StandardOutput) => to_standard_output(results, *write)?,

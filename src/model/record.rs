@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId, Usage,
-    Verdict, Why,
+    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId,
+    Usage, Verdict, Why,
 };
 
 /// All that is kept of a trial beside its files.
@@ -91,7 +91,8 @@ impl TrialRecord {
     /// What the trial says about activation. `None` where nobody asked, where the user named the skill,
     /// and without the skill, where nothing can fire.
     pub fn activation(&self) -> Option<ActivationOutcome> {
-        let expect = self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill && !self.skills.invoked)?;
+        let expect =
+            self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill && !self.skills.invoked)?;
         Some(match (expect, self.observed_firing()) {
             (Expect::Must, Some(true)) => ActivationOutcome::TruePositive,
             (Expect::Must, Some(false)) => ActivationOutcome::FalseNegative,

@@ -100,7 +100,8 @@ fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -
 /// Text that a spreadsheet takes for text, whatever it begins with.
 fn text(text: &str) -> String {
     let clean = cut(&safe(text), LONGEST_CELL);
-    let is_formula = clean.trim_start_matches([' ', '\n']).starts_with(['=', '+', '-', '@', '\t', '\u{fffd}']);
+    let is_formula =
+        clean.trim_start_matches([' ', '\n']).starts_with(['=', '+', '-', '@', '\t', '\u{fffd}']);
     if is_formula { format!("'{clean}") } else { clean }
 }
 

@@ -36,9 +36,8 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 /// The trials of a suite that have to pass, or those that are only compared with.
 fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Option<TestSuite>> {
-    let belongs = |case: &&CaseSummary| {
-        case.suite == name && (case.arm != Arm::WithoutSkill.name()) == with_skill
-    };
+    let belongs =
+        |case: &&CaseSummary| case.suite == name && (case.arm != Arm::WithoutSkill.name()) == with_skill;
     let title = if with_skill { name.to_owned() } else { format!("{name} without the skill") };
     let mut suite = TestSuite::new(text(&title));
     let mut totals = Totals::default();

@@ -77,7 +77,8 @@ fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Val
             "reasoning": said(&check.rationale),
         })
     };
-    let flags: Vec<String> = record.checks.iter().flat_map(|check| &check.flags).map(|flag| said(flag)).collect();
+    let flags: Vec<String> =
+        record.checks.iter().flat_map(|check| &check.flags).map(|flag| said(flag)).collect();
     let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
     Some(json!({
         "case_id": safe(&record.case),

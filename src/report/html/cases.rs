@@ -109,14 +109,15 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn toolbar(groups: &[Group<'_>], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"toolbar\"><h2>Cases</h2><div class=\"chips\" role=\"group\" aria-label=\"Show\">")?;
+    writeln!(
+        out,
+        "<div class=\"toolbar\"><h2>Cases</h2><div class=\"chips\" role=\"group\" aria-label=\"Show\">"
+    )?;
     let count = |stand: Stand| groups.iter().filter(|group| group.stand() == stand).count();
     writeln!(out, "<button data-show=\"all\" aria-pressed=\"true\">all {}</button>", groups.len())?;
-    for (stand, word) in [
-        (Stand::Failed, "failed"),
-        (Stand::Unscored, "not scored"),
-        (Stand::Passed, "passed"),
-    ] {
+    for (stand, word) in
+        [(Stand::Failed, "failed"), (Stand::Unscored, "not scored"), (Stand::Passed, "passed")]
+    {
         if count(stand) > 0 {
             let class = stand.class();
             writeln!(

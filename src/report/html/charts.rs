@@ -56,12 +56,8 @@ pub fn rate(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
 /// A difference of rates between −1 and 1, around a line at nothing.
 pub fn difference(of: Estimate) -> String {
     let onto = |difference: f64| (difference + 1.0) / 2.0;
-    let shifted = Estimate {
-        value: of.value.map(onto),
-        low: of.low.map(onto),
-        high: of.high.map(onto),
-        n: of.n,
-    };
+    let shifted =
+        Estimate { value: of.value.map(onto), low: of.low.map(onto), high: of.high.map(onto), n: of.n };
     let class = match (of.low, of.high) {
         (Some(low), _) if low > 0.0 => "pass",
         (_, Some(high)) if high < 0.0 => "fail",

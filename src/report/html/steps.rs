@@ -47,8 +47,12 @@ impl Allowance {
     pub fn in_words(self, run: &str) -> Option<String> {
         match (self.passed_too, self.each) {
             (true, _) => None,
-            (false, 0) => Some(format!("There are too many trials for their transcripts; practicum show {run} TRIAL has them.")),
-            (false, _) => Some(format!("Only trials that did not pass have their transcripts here; practicum show {run} TRIAL has the others.")),
+            (false, 0) => Some(format!(
+                "There are too many trials for their transcripts; practicum show {run} TRIAL has them."
+            )),
+            (false, _) => Some(format!(
+                "Only trials that did not pass have their transcripts here; practicum show {run} TRIAL has the others."
+            )),
         }
     }
 }

@@ -24,7 +24,10 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "\n{} runs named the skill themselves and are in no rate.", found.invoked)?;
     }
     writeln!(out, "\n## Per-Skill Breakdown\n")?;
-    writeln!(out, "| Skill | Precision | Recall | F1 | Accuracy | TP | FP | TN | FN | Acceptable | Errors |")?;
+    writeln!(
+        out,
+        "| Skill | Precision | Recall | F1 | Accuracy | TP | FP | TN | FN | Acceptable | Errors |"
+    )?;
     writeln!(out, "|{}", "---|".repeat(11))?;
     for part in &found.skills {
         let of = &part.rates;
@@ -129,13 +132,7 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
 }
 
 /// A case with what it asked, how often it went so, and why it is there.
-fn line(
-    questions: &Questions<'_>,
-    case: &CaseSummary,
-    count: u64,
-    runs: u64,
-    why: Option<&str>,
-) -> String {
+fn line(questions: &Questions<'_>, case: &CaseSummary, count: u64, runs: u64, why: Option<&str>) -> String {
     let prompt = questions.prompts(&case.suite, &case.id).join(" / ");
     let mut words = vec![format!("{count} of {runs} runs"), format!("with {}", case.agent)];
     words.extend(why.map(str::to_owned));

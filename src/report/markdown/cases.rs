@@ -53,11 +53,7 @@ fn one(
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
         let mean = check.mean_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}"));
         let name = plain(&cut(&name, LONGEST_TEXT));
-        writeln!(
-            out,
-            "| {name} | {} | {} | {} | {mean} |",
-            check.passed, check.failed, check.not_scored
-        )?;
+        writeln!(out, "| {name} | {} | {} | {} | {mean} |", check.passed, check.failed, check.not_scored)?;
     }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {

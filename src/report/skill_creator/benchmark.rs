@@ -73,7 +73,8 @@ impl Benchmark {
         let (case, attempt) = (safe(&record.case), record.attempt);
         if let Verdict::NotScored(why) = &record.verdict {
             let why = safe(&why.in_words());
-            self.notes.push(format!("eval {eval} ({case}), {configuration}, run {attempt} is not scored: {why}"));
+            self.notes
+                .push(format!("eval {eval} ({case}), {configuration}, run {attempt} is not scored: {why}"));
         } else if graded.silent > 0 {
             let silent = graded.silent;
             self.notes.push(format!(
@@ -141,9 +142,9 @@ fn spread(values: &[f64], shape: Shape) -> Value {
     let mean = mean(values);
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
-    let (least, most) = values
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(*value), most.max(*value)));
+    let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+        (least.min(*value), most.max(*value))
+    });
     match shape {
         Shape::Agentskills => json!({"mean": rounded(mean, 4), "stddev": rounded(deviation, 4)}),
         Shape::SkillCreator => json!({
@@ -196,8 +197,8 @@ mod tests {
 
     #[test]
     fn the_spread_is_of_a_sample() {
-        let expected = json!({"mean": 0.5, "stddev": 0.7071, "min": 0.0, "max": 1.0});
-        assert_eq!(spread(&[0.0, 1.0], Shape::SkillCreator), expected);
+        let expected = json!({"mean": 2.0, "stddev": 1.0, "min": 1.0, "max": 3.0});
+        assert_eq!(spread(&[1.0, 2.0, 3.0], Shape::SkillCreator), expected);
         assert_eq!(spread(&[0.5], Shape::Agentskills), json!({"mean": 0.5, "stddev": 0.0}));
     }
 }

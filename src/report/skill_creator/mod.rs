@@ -131,7 +131,8 @@ impl Ids {
             }
         }
         // 01 and 1 are two cases and one number.
-        let own = names.iter().all(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == *name));
+        let own =
+            names.iter().all(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == *name));
         Self { names, own }
     }
 
