@@ -3,12 +3,15 @@
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
 mod judges;
+mod stored;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::json;
+
+pub use stored::{Stored, stored_suites};
 
 use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
@@ -244,8 +247,13 @@ pub fn settle(
 
 /// The same for looking at: nothing has to be installed or to exist.
 pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    outline_of(reading.into_suites()?, layers)
+}
+
+/// The same for suites that were read.
+pub fn outline_of(suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
     let mut planned = Vec::new();
-    for Placed { suite, project, .. } in reading.into_suites()? {
+    for Placed { suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;
         let agents = settings.agents.value.clone();
         planned.push(Planned { suite, settings, agents, project, script: None, mode_text: None });
@@ -287,7 +295,7 @@ fn choose_agents(
 
 /// A suite's script stands in for the model of the suite's own agent; naming another agent
 /// means asking a real model.
-fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
     if ask.record.is_some() || ask.replay.is_some() {
         return None;
     }

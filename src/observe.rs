@@ -17,6 +17,8 @@ pub struct RawRun {
 pub struct RawTurn {
     pub prompt: String,
     pub transcript: Transcript,
+    /// How much of the kept stream is of this turn.
+    pub bytes: u64,
     pub process: ProcessEnd,
 }
 
@@ -128,6 +130,7 @@ mod tests {
                 totals_of_session,
                 ..Transcript::default()
             },
+            bytes: 0,
             process: ProcessEnd::Exited(0),
         };
         for (turns, expected) in [
@@ -146,6 +149,7 @@ mod tests {
         let turn = |said: &str| RawTurn {
             prompt: "p".into(),
             transcript: Transcript { output: said.into(), said: Said::Done, ..Transcript::default() },
+            bytes: 0,
             process: ProcessEnd::Exited(0),
         };
         let raw = RawRun { turns: vec![turn("one"), turn("two")], seconds: 1.0 };

@@ -3,6 +3,7 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod again;
 mod queue;
 mod reuse;
 mod room;
@@ -17,6 +18,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
 
+pub use again::{Again, mark_again};
 pub use queue::Retry;
 pub use reuse::{Known, Prior};
 
@@ -26,8 +28,9 @@ use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
+use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Finding, Noise, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
+    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
     Verdict, Why,
 };
 use crate::observe::observe;
@@ -35,7 +38,7 @@ use crate::plan::{Plan, Planned};
 use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
-use crate::store::{RunDir, Scrubber, StoreError};
+use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
 
 /// Everything a run needs.
 pub struct Exam {
@@ -80,6 +83,17 @@ pub struct SuiteMeans {
     pub gateway: Option<(Arc<Gateway>, Stand)>,
     /// Why nobody judges, if nobody does.
     pub judge: Result<Arc<Judge>, String>,
+}
+
+impl SuiteMeans {
+    /// Who speaks where a gateway has something to tell.
+    pub fn stand_name(&self) -> &'static str {
+        match self.gateway {
+            Some((_, Stand::Script)) => "script",
+            Some((_, Stand::Replay)) => "replay",
+            Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
+        }
+    }
 }
 
 /// What a gateway does for a suite.
@@ -263,7 +277,7 @@ fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord,
         Known::Reused { record, folder } => {
             let trial = exam.plan.trials[index].id.clone();
             let record = TrialRecord { trial, ..(**record).clone() };
-            Some(reuse::take_over(&record, folder, &exam.run_dir).map(|record| (record, true)))
+            Some(reuse::reuse(&record, folder, &exam.run_dir).map(|record| (record, true)))
         }
     }
 }
@@ -281,27 +295,46 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         Err(record) => return *record,
     };
     let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
+    let turns =
+        raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
     let fixture_notes = prepared.workspace.changed_fixtures();
-
-    let view = prepared.workspace.view();
-    // A run that did not come to its end is not marked at all.
-    let mut findings = match seen.ended.can_be_marked() {
-        true => prepared.mark(exam, &seen, &view),
-        false => vec![None; prepared.checks.len()],
-    };
-    prepared.mark_activation(&seen, &mut findings);
-    let mut marks = prepared.judge(exam, &seen, &view, &fixture_notes).await;
+    let facts = prepared.facts(&seen, turns, &fixture_notes);
+    let marked = prepared.mark(exam, &seen, &fixture_notes).await;
 
     notes.extend(fixture_notes);
-    notes.append(&mut marks.notes);
     let key = exam.prior.keys.get(index).cloned();
-    let record = prepared.record(key, seen, findings, marks, notes);
-    let record = prepared.keep(exam, record).await;
+    let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
+    let record = prepared.keep(exam, record, seen, facts).await;
     drop(held);
     record
+}
+
+/// Puts together what the stages found.
+fn recorded(
+    plan: &Plan,
+    trial: &Trial,
+    seen: &Observation,
+    marked: Marked,
+    mut notes: Vec<String>,
+) -> TrialRecord {
+    notes.extend(marked.notes);
+    TrialRecord {
+        ended_because: seen.ended_because.clone(),
+        verdict: marked.verdict,
+        checks: marked.checks,
+        fired: marked.fired,
+        skills: marked.skills,
+        remarks: marked.remarks,
+        usage: seen.usage,
+        cost_usd: seen.cost_usd,
+        model: seen.model.clone(),
+        seconds: seen.seconds,
+        notes,
+        ..unfinished(plan, trial, seen.ended, "")
+    }
 }
 
 /// Where answers are scripted, the same question gets the same one, and trying again is in vain.
@@ -331,7 +364,7 @@ fn waiting_event(plan: &Plan, index: usize, wait: Duration, everyone: bool, why:
 fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     let PassRule::FireRate(own) = case.pass_when else { return None };
     let threshold = own.unwrap_or(planned.settings.trigger_threshold.value);
-    room::expectation(case).map(|expect| FireRule { expect, threshold })
+    expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
@@ -373,7 +406,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         ended_because: Some(why.to_owned()),
         verdict: Verdict::NotScored(Why::Ended(ended)),
         checks: Vec::new(),
-        expect: room::expectation(case),
+        expect: expectation(case),
         fired: None,
         skills: SkillUse::default(),
         usage: Usage::default(),
@@ -391,9 +424,4 @@ fn tell(sinks: &mut Sinks, event: &RunEvent) {
         // Whoever is left should know; that they fail too is nothing anyone could hear of.
         let _ = sinks.tell(&RunEvent::Notice { text });
     }
-}
-
-/// A check's answer where the run itself gave none.
-fn for_unmarkable(ended: Ended) -> Finding {
-    Finding::not_scored(Why::Ended(ended))
 }

@@ -3,7 +3,7 @@
 //! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
 //! the disk.
 
-use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Stimulus, Suite, Trial, TrialId};
+use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
 use crate::settings::Settings;
 
 /// A suite and how it is run.
@@ -118,6 +118,23 @@ pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
         }
     }
     Plan { suites, trials }
+}
+
+/// Sets gates by the user's word: where a suite has one of that name, else where it can be measured.
+/// Where none can, all have it, so that the run says that it was not measured.
+pub fn set_gates(suites: &mut [Planned], asked: &[Gate]) {
+    for gate in asked {
+        let fits = |suite: &Suite| {
+            suite.gates.iter().any(|own| own.name == gate.name) || suite.can_measure(gate.name)
+        };
+        let any = suites.iter().any(|planned| fits(&planned.suite));
+        for Planned { suite, .. } in suites.iter_mut().filter(|planned| !any || fits(&planned.suite)) {
+            match suite.gates.iter_mut().find(|own| own.name == gate.name) {
+                Some(own) => own.threshold = gate.threshold,
+                None => suite.gates.push(*gate),
+            }
+        }
+    }
 }
 
 /// What a flag says beats what the case says; a case beats everything less particular.

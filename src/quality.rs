@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite};
+use crate::model::{Case, CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite};
 use crate::skill::Skill;
 
 /// Adds warnings about a suite that is well formed and still proves little.
@@ -47,6 +47,19 @@ fn find(text: &str, said: &str) -> Option<Span> {
     })
 }
 
+/// Where a case stands in its file: its id, else what is asked in it.
+pub fn place_of(text: &str, case: &Case) -> Option<Span> {
+    let id = regex::escape(&case.id);
+    let named =
+        regex::Regex::new(&format!(r#"(?:^|[\s{{,"'])id["']?\s*:\s*(["']?{id}["']?)(?:[\s,}}]|$)"#)).ok();
+    let found = named.and_then(|named| named.captures(text)?.get(1));
+    let asked = || match &case.stimulus {
+        Stimulus::Turns(turns) => turns.first().and_then(|turn| find(text, turn)),
+        Stimulus::SkillCommand { args } => find(text, args),
+    };
+    found.map(|found| Span::new(found.start(), found.end())).or_else(asked).or_else(|| find(text, &case.id))
+}
+
 fn cannot_fail(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     for case in &suite.cases {
         let can_fail = case.checks.iter().any(|check| {
@@ -62,7 +75,7 @@ fn cannot_fail(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
         if !can_fail && !graded && !tallied {
             diagnostics.warning_help(
                 "cannot-fail",
-                find(text, &case.id),
+                place_of(text, case),
                 format!("case {} has no required check, so it can never fail", case.id),
                 "make at least one of its checks required",
             );

@@ -13,10 +13,11 @@ use crate::compare::Comparisons;
 use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
+use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Listed, Needed};
+use crate::report::{Checked, Graded, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
-use crate::store::{RunInfo, TrialChecks};
+use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
 
 /// A schema under its name.
 pub struct Published {
@@ -41,12 +42,21 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("summary", written::<Summary>()),
         ("run", written::<RunInfo>()),
         ("checks", written::<TrialChecks<'static>>()),
+        ("facts", written::<TrialFacts>()),
         ("events", written::<RunEvent>()),
         ("check", written::<Checked>()),
         ("list", written::<Listed>()),
+        ("grade", written::<Graded>()),
+        ("regrade", written::<Regraded>()),
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
         ("noise", written::<Noise>()),
+        ("runs", written::<ListedRuns>()),
+        ("trend", written::<Trend>()),
+        ("audit", written::<Audited>()),
+        ("labels", written::<Label>()),
+        ("export-trials", written::<ExportedTrial>()),
+        ("export-checks", written::<ExportedCheck>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

@@ -6,10 +6,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use serde::Deserialize;
-
 use crate::agents::{self, DecoderKind};
 use crate::model::{Step, TrialRecord};
+use crate::store::TrialFacts;
 
 /// The steps of a trial, over all turns.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,27 +19,11 @@ pub struct Told {
     pub whole: bool,
 }
 
-/// What a trial's folder says about its transcript, if it does.
-#[derive(Deserialize)]
-struct Facts {
-    stream: String,
-    turns: Vec<Turn>,
-}
-
-#[derive(Deserialize)]
-struct Turn {
-    prompt: String,
-    /// How many bytes of the transcript are of this turn.
-    bytes: u64,
-}
-
 /// Reads at most so many bytes of a trial's transcript.
 pub fn told(folder: &Path, record: &TrialRecord, most: u64) -> Told {
-    let facts = std::fs::read(folder.join("facts.json")).ok();
-    let facts: Option<Facts> = facts.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let length = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |metadata| metadata.len());
-    let Some(Facts { stream, turns }) = facts else {
-        // Without, the agent's own stream is the best guess.
+    let Ok(TrialFacts { stream, turns, .. }) = TrialFacts::read(folder) else {
+        // A run of an earlier version has none, and the agent's own stream is the best guess.
         let kind = agents::agent(&record.condition.agent).map(|agent| agent.decoder);
         let steps = said(folder, 0, most, kind.or_else(|| agents::decoder("text")));
         return Told { steps, whole: length <= most };
@@ -109,10 +92,13 @@ mod tests {
         let user = |text: &str| Step::User(text.to_owned());
         write("transcript.jsonl", "first\nsecond\n");
         assert_eq!(told(100), Told { steps: vec![text("first\nsecond")], whole: true });
-        write(
-            "facts.json",
-            r#"{"stream": "text", "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}]}"#,
-        );
+        let facts = serde_json::json!({
+            "schema_version": 1, "stream": "text", "ended": "finished", "ended_because": null, "files": [],
+            "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}], "skills": [], "left": null,
+            "fixture_notes": [], "cost_usd": null, "seconds": 1.0,
+            "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0},
+        });
+        write("facts.json", &facts.to_string());
         let steps = vec![user("a"), text("first"), user("b"), text("second")];
         assert_eq!(told(100), Told { steps, whole: true });
         let steps = vec![user("a"), text("first"), user("b"), text("sec")];

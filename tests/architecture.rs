@@ -31,10 +31,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &["model"]),
     ("aggregate", &["model", "stats"]),
     ("compare", &["model", "stats", "aggregate"]),
+    ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
+    ("marking", &["model", "gateway", "judge", "score"]),
+    ("self_test", &["model", "captured", "marking", "quality", "stage"]),
+    ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("transcript", &["model", "agents"]),
+    ("transcript", &["model", "agents", "store"]),
     ("report", &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint"]),
+    ("history", &["model", "store"]),
+    ("serve", &["model", "history", "stats", "store", "transcript"]),
     (
         "pipeline",
         &[
@@ -44,11 +50,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "event",
             "gateway",
             "judge",
+            "marking",
             "observe",
             "plan",
+            "recall",
             "run",
             "sandbox",
-            "score",
             "settings",
             "stage",
             "store",
@@ -58,10 +65,13 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "modes", "pipeline",
-            "plan", "quality", "sandbox", "settings", "skill",
+            "plan", "quality", "sandbox", "settings", "skill", "store",
         ],
     ),
-    ("schema", &["model", "compare", "dialects", "event", "gateway", "report", "settings", "store"]),
+    (
+        "schema",
+        &["model", "compare", "dialects", "event", "gateway", "history", "report", "settings", "store"],
+    ),
 ];
 
 /// Uses everything, and is used by nobody.

@@ -259,6 +259,7 @@ fn seen(turns: Vec<(&str, ProcessEnd)>) -> Observation {
     let turns = turns.into_iter().map(|(name, process)| RawTurn {
         prompt: String::new(),
         transcript: decoded(name),
+        bytes: 0,
         process,
     });
     observe(RawRun { turns: turns.collect(), seconds: 0.0 }, Vec::new(), true)

@@ -2,8 +2,8 @@
 //! formats. (How its files are loaded is the dialect's matter.)
 //!
 //! The cases are not part of this repository. `PRACTICUM_CONFORMANCE` names a JSON file
-//! `{"cases": [{"id", "kind", "input", "expected"}]}`; without it this test says so and checks
-//! nothing.
+//! `{"cases": [{"id", "kind", "input", "expected"}]}`; without it these tests say so and check
+//! nothing. A part of them goes through the command, all with `PRACTICUM_CONFORMANCE_ALL`.
 //!
 //! Answers that differ on purpose:
 //!
@@ -11,9 +11,13 @@
 //! |---|---|---|
 //! | none | | where `min_count` counts at every line, the cases already say what the documentation does |
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+use common::Project;
 
 use practicum::model::{Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
 use practicum::score::{Format, rule_kind};
@@ -23,18 +27,74 @@ use serde_json::{Value, json};
 /// The cases of the table above.
 const DIFFERENT: &[&str] = &[];
 
-#[test]
-fn assertions_and_formats_answer_as_clauditor_does() {
+fn cases() -> Vec<Value> {
     let Ok(path) = std::env::var("PRACTICUM_CONFORMANCE") else {
         println!("PRACTICUM_CONFORMANCE names no file of cases; nothing is checked");
-        return;
+        return Vec::new();
     };
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let document: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{path}: {error}"));
-    let cases = document["cases"].as_array().unwrap_or_else(|| panic!("{path} has no cases"));
+    document["cases"].as_array().unwrap_or_else(|| panic!("{path} has no cases")).clone()
+}
+
+/// Through the command, one of so many goes when not all do.
+const ONE_OF: usize = 20;
+
+#[test]
+fn the_command_answers_as_clauditor_does() {
+    let all = std::env::var_os("PRACTICUM_CONFORMANCE_ALL").is_some();
+    let cases = cases();
+    let reachable =
+        cases.iter().filter(|case| ["assertion", "format"].iter().any(|kind| case["kind"] == *kind));
+    let mut wrong = Vec::new();
+    let mut asked = 0;
+    let project = Project::new(&[]);
+    for case in reachable.step_by(if all { 1 } else { ONE_OF }) {
+        let (input, expected) = (&case["input"], &case["expected"]);
+        let (text, assertions, wanted) = if case["kind"] == "assertion" {
+            let wanted = match &expected["passed"] {
+                Value::Bool(passed) => Some(vec![if *passed { "pass" } else { "fail" }]),
+                _ => None,
+            };
+            // A spec wants an id, which the assertion alone need not have.
+            let mut assertion = input["assertion"].clone();
+            if let Value::Object(keys) = &mut assertion {
+                keys.entry("id").or_insert(json!("x1"));
+            }
+            (&input["text"], vec![assertion], wanted)
+        } else {
+            // As many as were counted are enough, and one more is not.
+            let count = expected["count"].as_i64();
+            let at_least = |id: &str, count: i64| json!({"id": id, "type": "has_format", "format": input["format"], "count": count});
+            let counted = count.unwrap_or_default();
+            let wanted = count.map(|_| vec!["pass", "fail"]);
+            (&input["value"], vec![at_least("enough", counted), at_least("more", counted + 1)], wanted)
+        };
+        project.write("x.eval.json", &json!({"skill_name": "x", "assertions": assertions}).to_string());
+        project.write("out.txt", text.as_str().unwrap_or_default());
+        let ran = project.run(&["grade", "--output", "out.txt", "--spec", "x.eval.json", "--json"]);
+        asked += 1;
+        let found: Option<Vec<String>> = (ran.code != 2).then(|| {
+            let document = ran.json();
+            let results = document["results"].as_array().expect("results").iter();
+            results.map(|result| result["verdict"].as_str().unwrap_or_default().to_owned()).collect()
+        });
+        let id = case["id"].as_str().unwrap_or_default();
+        let same = found.as_ref().map(|found| found.iter().map(String::as_str).collect()) == wanted;
+        if same == DIFFERENT.contains(&id) {
+            wrong.push(format!("{id}: {found:?} here, {wanted:?}; {input}"));
+        }
+    }
+    println!("through the command: {} of {asked} agree", asked - wrong.len());
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+#[test]
+fn assertions_and_formats_answer_as_clauditor_does() {
+    let cases = cases();
     let mut tally: BTreeMap<&str, (usize, usize)> = BTreeMap::new();
     let mut wrong = Vec::new();
-    for case in cases {
+    for case in &cases {
         let kind = case["kind"].as_str().unwrap_or_default();
         let answer = match kind {
             "assertion" => assertion(&case["input"]),
@@ -115,8 +175,8 @@ impl WorkspaceView for NoFiles {
         Ok(None)
     }
 
-    fn exists(&self, _: &RelPath) -> bool {
-        false
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
     }
 
     fn folder(&self) -> Option<&Path> {

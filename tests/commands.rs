@@ -226,3 +226,44 @@ fn settings_come_from_where_explain_says() {
     let ran = project.run(&["run", "evals", "--explain"]).exits(2);
     assert!(ran.stderr.contains("did you mean \"repeat\"?"), "{}", ran.stderr);
 }
+
+#[test]
+fn self_test_tells_exams_that_cannot_be_failed_or_passed() {
+    let eval = "\
+practicum: 1
+workspace: empty
+cases:
+  - id: lax
+    prompt: p
+    checks: [{not_contains: sorry}]
+  - id: wrong
+    prompt: q
+    oracle: good.md
+    checks: [{contains: Notes, id: title}]
+  - id: judged
+    prompt: r
+    checks: [{judge: It rhymes with orange.}]
+";
+    let project = Project::new(&[("e.practicum.yaml", eval), ("good.md", "# Notices\n")]);
+    project.run(&["check", "e.practicum.yaml"]).exits(0);
+    let document = project.run(&["check", "e.practicum.yaml", "--self-test", "--json"]).exits(2).json();
+    let problems = document["files"][0]["problems"].as_array().expect("problems");
+    let found: Vec<String> = problems
+        .iter()
+        .map(|one| format!("{} {} {}:{}", one["severity"], one["code"], one["line"], one["column"]))
+        .collect();
+    let expected = [
+        "\"warning\" \"passes-idle\" 4:9",
+        "\"error\" \"oracle-fails\" 7:9",
+        "\"notice\" \"not-self-testable\" 11:9",
+    ];
+    assert_eq!(found, expected);
+    let ran = project.run(&["check", "e.practicum.yaml", "--self-test"]).exits(2);
+    for part in [
+        "case lax passes for an agent that says nothing",
+        "fails check title",
+        "mend the check, or the oracle",
+    ] {
+        assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
+    }
+}

@@ -119,6 +119,14 @@ fn every_example_runs_offline_and_passes() {
             }
         }
         assert_eq!(records, example.trials, "{}", example.name);
+
+        // Marked again from what was kept, nothing changes.
+        let (folder, script) = (example.folder(), example.script());
+        let again = ["grade", "latest", "--project", &folder, "--script", &script, "--json"];
+        let again = project.run(&again).exits(0).json();
+        assert_eq!(again["changes"], serde_json::json!([]), "{}", example.name);
+        assert_eq!(numbers(&again["summary"], "totals"), [example.trials as u64, 0, 0], "{}", example.name);
+        std::fs::remove_dir_all(project.path().join(".practicum")).ok();
     }
 }
 

@@ -183,3 +183,29 @@ fn a_command_check_runs_only_with_trust() {
     assert!(ran.stderr.contains("--trust"), "{}", ran.stderr);
     project.run(&["run", "evals", "--trust"]).exits(0);
 }
+
+#[test]
+fn a_gate_by_name_overrides_and_adds() {
+    let project =
+        project(&format!("  - {{id: bad, prompt: x, checks: [{{contains: never}}]}}\n{}", cases(3)));
+    let gates = |more: &[&str], code: i32| {
+        let ran = project.run(&[&["run", "evals", "--json"], more].concat()).exits(code);
+        let row = |gate: &Value| format!("{} {} {}", gate["name"], gate["threshold"], gate["ok"]);
+        ran.json()["gates"].as_array().expect("gates").iter().map(row).collect::<Vec<String>>()
+    };
+    assert_eq!(gates(&[], 1), ["\"all_cases_pass\" 1.0 false"]);
+    let lenient = ["--gate", "all_cases_pass=0.5", "--gate", "pass_rate=0.75"];
+    assert_eq!(gates(&lenient, 0), ["\"all_cases_pass\" 0.5 true", "\"pass_rate\" 0.75 true"]);
+    let strict = [&lenient[..], &["--gate", "pass_rate=0.8"]].concat();
+    assert_eq!(gates(&strict, 1), ["\"all_cases_pass\" 0.5 true", "\"pass_rate\" 0.8 false"]);
+    let unmeasured = ["--gate", "all_cases_pass=0", "--gate", "f1=0.5"];
+    assert_eq!(gates(&unmeasured, 3), ["\"all_cases_pass\" 0.0 true", "\"f1\" 0.5 false"]);
+
+    let ran =
+        project.run(&["run", "evals", "--gate", "pass_rate=0.7", "--gate", "all_cases_pass=0"]).exits(0);
+    assert!(ran.stdout.contains("gate pass_rate of e: 0.75") && ran.stdout.contains("(needs 0.70) holds"));
+    let ran = project.run(&["run", "evals", "--gate", "pas_rate=0.7"]).exits(2);
+    assert!(ran.stderr.contains("did you mean \"pass_rate\"?"), "{}", ran.stderr);
+    let ran = project.run(&["try", "x", "--skill", "s", "--gate", "f1=2"]).exits(2);
+    assert!(ran.stderr.contains("between 0 and 1"), "{}", ran.stderr);
+}

@@ -114,8 +114,8 @@ impl WorkspaceView for Room {
         Ok(Some(self.0.clone().into_bytes()))
     }
 
-    fn exists(&self, _path: &RelPath) -> bool {
-        true
+    fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
+        Ok(true)
     }
 
     fn folder(&self) -> Option<&Path> {

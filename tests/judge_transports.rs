@@ -73,8 +73,8 @@ impl WorkspaceView for Nothing {
         Ok(None)
     }
 
-    fn exists(&self, _path: &RelPath) -> bool {
-        false
+    fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
     }
 
     fn folder(&self) -> Option<&Path> {

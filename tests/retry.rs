@@ -24,7 +24,7 @@ fn project(ending: &str, failures: u32, cases: u32) -> Project {
     project.write(
         "practicum.toml",
         &format!(
-            "sandbox = \"off\"\nretry-wait = \"300ms\"\n[agents.shaky]\ndecoder = \"practicum-jsonl\"\n\
+            "sandbox = \"off\"\n[agents.shaky]\ndecoder = \"practicum-jsonl\"\n\
              command = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
             project.path().join("agent.sh").display()
         ),
@@ -58,7 +58,7 @@ fn record(project: &Project) -> Value {
 #[test]
 fn a_rate_limit_pauses_the_queue_and_the_run_goes_on() {
     let project = project("rate_limited", 1, 3);
-    let ran = project.run(&["run", "evals", "-j", "1", "--json"]).exits(0);
+    let ran = project.run(&["run", "evals", "-j", "1", "--retry-wait", "300ms", "--json"]).exits(0);
     assert_eq!(ran.json()["totals"]["passed"], 3);
     let asked = asked(&project);
     let order: Vec<&str> = asked.iter().map(|(_, who)| who.as_str()).collect();

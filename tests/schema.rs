@@ -9,8 +9,26 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 9] =
-    ["summary", "run", "checks", "events", "check", "list", "power", "compare", "noise"];
+const OUTPUTS: [&str; 18] = [
+    "summary",
+    "run",
+    "checks",
+    "facts",
+    "events",
+    "check",
+    "list",
+    "grade",
+    "regrade",
+    "runs",
+    "trend",
+    "audit",
+    "labels",
+    "export-trials",
+    "export-checks",
+    "power",
+    "compare",
+    "noise",
+];
 
 #[test]
 fn every_schema_is_itself_valid() {
@@ -170,12 +188,13 @@ impl Validators {
         let trials: Vec<PathBuf> = std::fs::read_dir(folder.join("trials"))
             .expect("trials")
             .flatten()
-            .map(|entry| entry.path().join("checks.json"))
-            .filter(|path| path.exists())
+            .map(|entry| entry.path())
+            .filter(|path| path.join("checks.json").exists())
             .collect();
         assert!(!trials.is_empty());
-        for path in trials {
-            self.holds("checks", &read(&path));
+        for trial in trials {
+            self.holds("checks", &read(&trial.join("checks.json")));
+            self.holds("facts", &read(&trial.join("facts.json")));
         }
     }
 }
@@ -231,6 +250,21 @@ fn what_a_run_writes_is_as_published() {
         let project = Project::new(&[("a.practicum.yaml", EVALS), ("script.yaml", SCRIPT)]);
         let ran = project.run(&[&["run", "a.practicum.yaml", "--json"], args].concat()).exits(3);
         validators.hold(&ran, &project.only_run());
+
+        // Marked again, with one check gone, one new and one changed.
+        let evals = EVALS
+            .replace("contains: goodbye", "contains: hello")
+            .replace("- contains: hello", "- contains: moon");
+        project.write("a.practicum.yaml", &evals);
+        let ran = project.run(&["grade", "latest", "--json"]).exits(1);
+        let document = ran.json();
+        validators.holds("regrade", &document);
+        let folder = project.path().join(".practicum/runs").join(document["run"].as_str().expect("an id"));
+        assert_eq!(read(&folder.join("changes.json")), document);
+        let summary = Ran { stdout: document["summary"].to_string(), ..ran };
+        validators.hold(&summary, &folder);
+        let args = ["grade", "--output", "script.yaml", "--spec", "a.practicum.yaml", "--judge", "--json"];
+        validators.holds("grade", &project.run(&args).json());
     }
 }
 
@@ -247,6 +281,25 @@ fn what_check_and_list_print_is_as_published() {
     validators.holds("check", &project.run(&["check", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", ".", "--json"]).exits(2).json());
     validators.holds("list", &project.run(&["list", "a.practicum.yaml", "--json"]).exits(0).json());
+}
+
+#[test]
+fn what_is_told_of_many_runs_is_as_published() {
+    let validators = Validators::new();
+    let project = Project::new(&[("a.practicum.yaml", EVALS), ("script.yaml", SCRIPT)]);
+    project.run(&["run", "a.practicum.yaml", "--trust"]).exits(3);
+    validators.holds("runs", &project.run(&["runs", "--json"]).exits(0).json());
+    validators.holds("trend", &project.run(&["trend", "mean_score", "--json"]).exits(0).json());
+    let audited = project.run(&["audit", "--least", "1", "--json"]).exits(0).json();
+    assert_ne!(audited["doubts"], json!([]));
+    validators.holds("audit", &audited);
+    for table in ["trials", "checks"] {
+        let lines = project.run(&["export", "--table", table]).exits(0).stdout;
+        assert_ne!(lines, "");
+        for line in lines.lines() {
+            validators.holds(&format!("export-{table}"), &serde_json::from_str(line).expect("JSON"));
+        }
+    }
 }
 
 #[test]

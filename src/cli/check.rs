@@ -2,17 +2,24 @@ use super::evals::Evals;
 use super::{colour, complain, environment, print, print_json};
 use crate::dialects::Loaded;
 use crate::intake::{self, Reading};
-use crate::model::{Diagnostic, Severity};
+use crate::model::{Diagnostic, Lowered, Severity};
 use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, safe};
+use crate::self_test::self_test;
+use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept
 or ignored. Exit code 2 if any file has an error.
 
+--self-test asks whether the exam can be failed and passed at all, without an agent or a model: a case
+that an agent which does nothing would pass is a warning, an oracle (an output that is known to be
+good) that fails is an error. Judges and commands are not asked, and cases that need them are named.
+
 Examples:
   practicum check                  every eval file below this folder
   practicum check evals.json --json
+  practicum check . --self-test
   practicum check old.json --dialect bmad")]
 pub struct Args {
     #[command(flatten)]
@@ -20,6 +27,9 @@ pub struct Args {
     /// Print the findings as JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
+    /// Mark an agent that does nothing, and each oracle: the one must fail, the other pass
+    #[arg(long)]
+    self_test: bool,
     /// Only errors and warnings
     #[arg(short, long)]
     quiet: bool,
@@ -30,13 +40,22 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn check(args: &Args) -> anyhow::Result<u8> {
-    let reading = intake::read(&args.evals.ask(), &environment())?;
+    let mut reading = intake::read(&args.evals.ask(), &environment())?;
+    if args.self_test {
+        reading.files.iter_mut().for_each(test_itself);
+    }
     if args.json {
         print_json(&document(&reading))?;
     } else {
         print(&in_words(&reading, args.quiet))?;
     }
     Ok(if reading.has_errors() { 2 } else { 0 })
+}
+
+fn test_itself(file: &mut Loaded) {
+    if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
+        self_test(suite, &file.text, &project_root(&file.path), diagnostics);
+    }
 }
 
 fn document(reading: &Reading) -> Checked {

@@ -75,6 +75,13 @@ pub struct Choices {
     /// Make the agent's background tasks run in the foreground
     #[arg(long)]
     sync_tasks: bool,
+    #[command(flatten)]
+    judging: Judging,
+}
+
+/// Who judges. Each is the topmost layer of a setting.
+#[derive(Clone, clap::Args)]
+pub struct Judging {
     /// The judge's model
     #[arg(long, value_name = "MODEL")]
     judge_model: Option<String>,
@@ -90,6 +97,20 @@ pub struct Choices {
     /// How many judges are asked at once
     #[arg(long, value_name = "N")]
     judge_jobs: Option<String>,
+}
+
+impl Judging {
+    /// What was said, by the settings' names.
+    pub fn flags(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let said = [
+            ("judge.model", self.judge_model.clone()),
+            ("judge.provider", self.grading_provider.clone()),
+            ("judge.transport", self.transport.clone()),
+            ("judge.votes", self.judge_votes.clone()),
+            (JUDGE_JOBS.name, self.judge_jobs.clone()),
+        ];
+        said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
+    }
 }
 
 impl Choices {
@@ -116,12 +137,8 @@ impl Choices {
             ("mode", self.mode.clone()),
             ("trigger-threshold", self.trigger_threshold.clone()),
             ("sync-tasks", self.sync_tasks.then(|| "true".to_owned())),
-            ("judge.model", self.judge_model.clone()),
-            ("judge.provider", self.grading_provider.clone()),
-            ("judge.transport", self.transport.clone()),
-            ("judge.votes", self.judge_votes.clone()),
-            (JUDGE_JOBS.name, self.judge_jobs.clone()),
         ];
-        said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value))).collect()
+        let said = said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        said.chain(self.judging.flags()).collect()
     }
 }

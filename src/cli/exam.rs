@@ -7,23 +7,27 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::gates::Gates;
 use super::report::Reports;
 use super::{runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
+use crate::history::{Wanted, estimate};
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::{self, Limits, Scrub};
+use crate::judge::Scrub;
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, Summary, format_duration};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
-use crate::store::{Cache, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise};
+use crate::store::{
+    Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
+};
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -74,6 +78,8 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
+    #[command(flatten)]
+    gates: Gates,
     /// How many trials run at once
     #[arg(short, long, value_name = "N")]
     pub jobs: Option<String>,
@@ -117,7 +123,7 @@ pub struct Held {
     pub run_dir: RunDir,
 }
 
-fn parse_ratio(text: &str) -> Result<Ratio, String> {
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
 
@@ -167,7 +173,8 @@ impl Carrying {
 
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
-        let Errand { plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
+        self.gates.apply(&mut plan.suites);
         let mut keys = Keys::new(&plan, &agents, &environment);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
@@ -175,8 +182,10 @@ impl Carrying {
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
         let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
+        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count());
+            show_estimate(&plan, &prior, &project, jobs);
         }
         if self.dry_run {
             return Ok(None);
@@ -186,8 +195,6 @@ impl Carrying {
             true => None,
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
-        let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
-        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let retry = Retry {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
@@ -224,15 +231,12 @@ impl Carrying {
             Login::File(path) => scrubber.and_in(&path),
         });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
         let summary = runtime.block_on(async {
             let cleaner = scrubber.clone();
             let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-            let kept = project.join(".practicum/cache/judge");
-            let bench = Bench {
-                limits: Limits::new(judge_jobs),
-                cache: (!self.no_cache).then(|| judge::Cache::new(kept, Arc::clone(&scrub))),
-            };
+            let bench = Bench::of(&project, &layers, &scrub, self.no_cache)?;
             let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
@@ -322,6 +326,29 @@ fn show_plan(plan: &Plan, reused: usize) {
     }
 }
 
+/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
+fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+        let (planned, _) = plan.case(trial);
+        let kind = Wanted {
+            suite: planned.suite.name.clone(),
+            agent: trial.condition.agent.clone(),
+            model: trial.condition.model.clone(),
+            scripted: planned.script.is_some(),
+        };
+        *wanted.entry(kind).or_default() += 1;
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
+        Ok(estimate) => estimate.in_words(jobs),
+        Err(error) => format!("cost and time unknown: {error}"),
+    };
+    eprintln!("  estimate: {}", safe(&text));
+}
+
 /// Scripts of an eval file run on the user's machine, so the user must say that they may.
 fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     let mut scripts = Vec::new();
@@ -365,7 +392,7 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     Ok(yes)
 }
 
-fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
@@ -398,6 +425,7 @@ fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> 
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
+        graded_from: None,
         replayed: false,
     }
 }
@@ -418,7 +446,7 @@ fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
 }
 
 /// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-async fn heed_interrupts(stop: Stop) {
+pub async fn heed_interrupts(stop: Stop) {
     if tokio::signal::ctrl_c().await.is_ok() {
         eprintln!("stopping after what runs now; once more to stop at once");
         stop.after_running();

@@ -2,6 +2,8 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+mod audit;
+mod badge;
 mod builtin_agent;
 mod check;
 mod clean;
@@ -11,21 +13,28 @@ mod convert;
 mod doctor;
 mod evals;
 mod exam;
+mod export;
 mod formats;
+mod gates;
 mod gateway;
+mod grade;
 mod init;
 mod lint;
 mod list;
 mod noise;
 mod power;
+mod reindex;
 mod report;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod trend;
 mod try_prompt;
+mod view;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -33,7 +42,7 @@ use clap::{Parser, Subcommand};
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
-use crate::store::{Live, RunDir, StoreError};
+use crate::store::{Index, Live, RunDir, StoreError};
 
 /// The practical exam for AI-agent skills.
 ///
@@ -52,6 +61,8 @@ enum Command {
     Run(Box<run::Args>),
     /// Try one prompt on a skill, without an eval file
     Try(Box<try_prompt::Args>),
+    /// Mark again, without an agent: a stored run, or a text that was captured elsewhere
+    Grade(Box<grade::Args>),
     /// Compare runs, the parts of one, modes, or a skill with an earlier version of itself
     Compare(Box<compare::Args>),
     /// Measure how much the same thing differs from itself
@@ -64,6 +75,18 @@ enum Command {
     Show(show::Args),
     /// Write a report of a stored run
     Report(report::Args),
+    /// Look at runs, cases and transcripts in a browser
+    View(view::Args),
+    /// Follow a number over the runs of this project
+    Trend(trend::Args),
+    /// Look for checks that never fail, say nothing about the skill, or flake
+    Audit(audit::Args),
+    /// Make a badge of a run, for a readme
+    Badge(badge::Args),
+    /// Write trials or checks as a table
+    Export(export::Args),
+    /// Make the index of runs anew
+    Reindex(reindex::Args),
     /// Sweep up after runs that were killed, and remove old ones
     Clean(clean::Args),
     /// Check eval files and the skills they name, without running anything
@@ -105,12 +128,19 @@ pub fn main() -> ExitCode {
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
+        Command::Grade(args) => grade::main(&args),
         Command::Compare(args) => compare::main(*args),
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
-        Command::Runs(args) => runs::main(args),
+        Command::Runs(args) => runs::main(&args),
         Command::Show(args) => show::main(args),
         Command::Report(args) => report::main(&args),
+        Command::View(args) => view::main(&args),
+        Command::Trend(args) => trend::main(&args),
+        Command::Audit(args) => audit::main(&args),
+        Command::Badge(args) => badge::main(&args),
+        Command::Export(args) => export::main(&args),
+        Command::Reindex(args) => reindex::main(&args),
         Command::Clean(args) => clean::main(args),
         Command::Check(args) => check::main(args),
         Command::List(args) => list::main(*args),
@@ -182,6 +212,18 @@ fn print(text: &str) -> anyhow::Result<()> {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }
+}
+
+/// The index of a project, up to date. What a person should know about it is said.
+fn index(project: &Path) -> anyhow::Result<Index> {
+    if Index::is_to_be_made(project) {
+        eprintln!("note: the index of runs is made, which may take a while");
+    }
+    let index = Index::of(project)?;
+    if let Some(notice) = index.notice() {
+        eprintln!("note: {}", safe(notice));
+    }
+    Ok(index)
 }
 
 /// Ends what a killed run left running and removes its rooms. Gives whether there was any.

@@ -1,10 +1,10 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
-
-use super::{complain, print};
+use super::{complain, index, print, print_json};
+use crate::report::safe;
+use crate::report::{ListedRun, ListedRuns};
 use crate::settings::project_root;
-use crate::store::{Live, RunDir};
+use crate::store::{Live, RunRow};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -16,58 +16,57 @@ pub struct Args {
     json: bool,
 }
 
-pub fn main(args: Args) -> u8 {
-    match runs(&args) {
-        Ok(()) => 0,
-        Err(error) => complain(&error),
-    }
+pub fn main(args: &Args) -> u8 {
+    runs(args).map_or_else(|error| complain(&error), |()| 0)
 }
 
 fn runs(args: &Args) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
-    let runs = RunDir::all(&project);
+    let rows = index(&project)?.runs(None, usize::MAX)?;
+    let folder = project.join(".practicum/runs");
     if args.json {
-        let rows: Vec<Value> = runs.iter().map(row).collect();
-        return print(&format!("{:#}\n", json!({"schema_version": 1, "runs": rows})));
+        // The oldest first, as a log is read.
+        let runs = rows.iter().rev().map(|run| listed(run, &folder.join(&run.id))).collect();
+        return print_json(&ListedRuns { schema_version: 1, runs });
     }
-    if runs.is_empty() {
+    if rows.is_empty() {
         return print("no runs yet; practicum run makes one\n");
     }
-    runs.iter().rev().try_for_each(|run| print(&format!("{}\n", line(run))))
+    rows.iter().try_for_each(|run| print(&format!("{}\n", line(run, &folder.join(&run.id)))))
 }
 
 /// How a run stands: its exit code, still going on, or broken off.
-fn state(run: &RunDir) -> String {
-    match run.summary() {
-        Some(summary) if summary.exit == 0 => "passed".to_owned(),
-        Some(summary) if summary.exit == 1 => "failed".to_owned(),
-        Some(summary) => format!("incomplete (exit {})", summary.exit),
-        None if Live::read(run.path()).is_some_and(|live| live.is_running()) => "running".to_owned(),
+fn state(run: &RunRow, folder: &Path) -> String {
+    match run.exit {
+        Some(0) => "passed".to_owned(),
+        Some(1) => "failed".to_owned(),
+        Some(exit) => format!("incomplete (exit {exit})"),
+        None if Live::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
         None => "broken off; practicum run --resume goes on".to_owned(),
     }
 }
 
-fn row(run: &RunDir) -> Value {
-    let summary = run.summary();
-    json!({
-        "run": run.id(),
-        "path": run.path(),
-        "state": state(run),
-        "exit": summary.as_ref().map(|summary| summary.exit),
-        "totals": summary.as_ref().map(|summary| summary.totals),
-        "cost_usd": summary.as_ref().and_then(|summary| summary.cost_usd),
-    })
+fn listed(run: &RunRow, folder: &Path) -> ListedRun {
+    ListedRun {
+        run: run.id.clone(),
+        path: folder.to_owned(),
+        state: state(run, folder),
+        started: run.started.clone(),
+        exit: run.exit,
+        planned: run.planned,
+        totals: run.totals(),
+        cost_usd: run.cost_usd,
+        seconds: run.seconds,
+    }
 }
 
-fn line(run: &RunDir) -> String {
-    let counts = run.summary().map_or_else(String::new, |summary| {
-        let totals = summary.totals;
-        format!("  {}/{} passed", totals.passed, totals.trials)
-            + &if totals.not_scored > 0 {
-                format!(", {} not scored", totals.not_scored)
-            } else {
-                String::new()
-            }
-    });
-    format!("{}  {}{counts}", run.id(), state(run))
+fn line(run: &RunRow, folder: &Path) -> String {
+    let mut counts = match run.trials() {
+        0 => String::new(),
+        trials => format!("  {}/{trials} passed", run.passed),
+    };
+    if run.not_scored > 0 {
+        counts.push_str(&format!(", {} not scored", run.not_scored));
+    }
+    format!("{}  {}{counts}", safe(&run.id), state(run, folder))
 }

@@ -1,14 +1,17 @@
 //! Who judges a suite, and how that judge is reached.
 
 use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
 
+use super::IntakeError;
 use crate::agents::{claude_oracle, codex_oracle};
-use crate::gateway::Gateway;
+use crate::gateway::{Gateway, Scrub};
 use crate::judge::{Cache, Cli, Judge, Limits, Transport as Way};
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
 use crate::model::{Provider, Transport};
 use crate::pipeline::Stand;
-use crate::settings::Settings;
+use crate::settings::{JUDGE_JOBS, Layers, Settings};
 
 /// The models that judge unless told otherwise.
 const ANTHROPIC_JUDGE: &str = "claude-sonnet-4-6";
@@ -22,6 +25,13 @@ pub struct Bench {
 }
 
 impl Bench {
+    /// For a project, as it is set there. `fresh` asks again what was answered before.
+    pub fn of(project: &Path, layers: &Layers, scrub: &Scrub, fresh: bool) -> Result<Self, IntakeError> {
+        let at_once = layers.pick_global(&JUDGE_JOBS)?.value;
+        let kept = || Cache::new(project.join(".practicum/cache/judge"), Arc::clone(scrub));
+        Ok(Self { limits: Limits::new(at_once), cache: (!fresh).then(kept) })
+    }
+
     pub(super) fn judge(
         &self,
         settings: &Settings,

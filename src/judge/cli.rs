@@ -124,7 +124,7 @@ impl Cli {
             let flood = format!("{} said more than {MOST_SAID} bytes", self.oracle.name());
             return Err(Failed::for_good(LlmError::Malformed(flood)));
         }
-        let transcript = decode(&output.stdout, 0, self.oracle.agent().decoder);
+        let transcript = decode(&output.stdout, 0..u64::MAX, self.oracle.agent().decoder);
         self.reply(supervised.end, transcript, &output.stderr, request)
     }
 

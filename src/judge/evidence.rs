@@ -193,8 +193,8 @@ mod tests {
             Ok(Some(b"file ".repeat(10_000)))
         }
 
-        fn exists(&self, _path: &RelPath) -> bool {
-            true
+        fn exists(&self, _path: &RelPath) -> std::io::Result<bool> {
+            Ok(true)
         }
 
         fn folder(&self) -> Option<&std::path::Path> {

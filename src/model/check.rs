@@ -79,8 +79,8 @@ pub struct Evidence<'a> {
 pub trait WorkspaceView: Sync {
     fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>>;
 
-    /// Whether anything (a folder too) is there.
-    fn exists(&self, path: &RelPath) -> bool;
+    /// Whether anything (a folder too) is there. An error where nobody can say any more.
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool>;
 
     /// Where commands may run; `None` when only a record is left.
     fn folder(&self) -> Option<&std::path::Path>;

@@ -122,6 +122,12 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
+    /// Those of one severity.
+    pub fn only(&self, severity: Severity) -> Self {
+        let found = self.found.iter().filter(|problem| problem.severity == severity).cloned().collect();
+        Self { found, dropped: 0 }
+    }
+
     pub fn has_errors(&self) -> bool {
         self.found.iter().any(|d| d.severity == Severity::Error)
     }

@@ -10,6 +10,11 @@ pub struct Gate {
     pub threshold: Ratio,
 }
 
+impl Gate {
+    /// What must be reached where nobody says otherwise.
+    pub const ALL_CASES_PASS: Gate = Gate { name: GateName::AllCasesPass, threshold: Ratio::ONE };
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateName {

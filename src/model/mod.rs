@@ -21,6 +21,7 @@ mod suite;
 mod summary;
 mod trial;
 mod verdict;
+mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
@@ -49,3 +50,4 @@ pub use summary::{
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};
+pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -1,10 +1,12 @@
 use std::fmt;
 use std::path::{Component, Path, PathBuf};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A relative path that stays below whatever it is joined to: no root, no `..`, no NUL, not empty.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[schemars(with = "String")]
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(String);
 

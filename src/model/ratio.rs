@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 pub struct Ratio(f64);
 
 impl Ratio {
+    pub const ONE: Ratio = Ratio(1.0);
+
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }

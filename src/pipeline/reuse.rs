@@ -57,22 +57,22 @@ impl Prior {
 }
 
 /// Puts a trial of another run into this one: its files, and a record that says where from.
-pub fn take_over(record: &TrialRecord, from: &Path, to: &RunDir) -> std::io::Result<TrialRecord> {
+pub fn reuse(record: &TrialRecord, from: &Path, to: &RunDir) -> std::io::Result<TrialRecord> {
     let folder = to.open_trial(&record.trial).map_err(std::io::Error::other)?;
-    link_tree(from, &folder)?;
+    take_over(from, &folder)?;
     let run = from.parent().and_then(Path::parent).and_then(Path::file_name);
     let reused_from = run.map(|run| run.to_string_lossy().into_owned());
     Ok(TrialRecord { reused_from, ..record.clone() })
 }
 
-/// Hard links where they work, copies elsewhere: kept files are never changed.
-fn link_tree(from: &Path, to: &Path) -> std::io::Result<()> {
+/// The files of a trial. Hard links where they work, copies elsewhere: kept files are never changed.
+pub fn take_over(from: &Path, to: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(from)? {
         let entry = entry?;
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             std::fs::create_dir(&target)?;
-            link_tree(&entry.path(), &target)?;
+            take_over(&entry.path(), &target)?;
         } else if std::fs::hard_link(entry.path(), &target).is_err() {
             std::fs::copy(entry.path(), &target)?;
         }

@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Exam, Stand, SuiteMeans, for_unmarkable, unfinished};
+use super::{Exam, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
-use crate::judge::{Exhibit, Mark, Marks, Questions, Sitting};
-use crate::model::{
-    Activation, By, Case, Check, CheckKind, CheckResult, Digest, Ended, Expect, Finding, Fired, Need,
-    Observation, SkillUse, Stimulus, Trial, TrialRecord, Verdict, Why, WorkspaceView,
-};
+use crate::judge::Sitting;
+use crate::marking::{Jury, Marked, Sheet};
+use crate::model::{Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
-use crate::score::{self, Names};
 use crate::stage::{self, Order, Workspace, captured};
-
-/// Text of fewer bytes is marked at once.
-const AT_ONCE: usize = 64 * 1024;
+use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 
 /// A trial whose room is ready.
 pub struct Prepared<'p> {
@@ -28,9 +23,7 @@ pub struct Prepared<'p> {
     case: &'p Case,
     agent: &'p Agent,
     means: &'p SuiteMeans,
-    pub checks: Vec<&'p Check>,
     pub workspace: Workspace,
-    names: Names,
     scope: Option<Scope>,
     walls: Confinement,
     /// The trial's folder in the run directory.
@@ -50,9 +43,6 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
     let folder =
         exam.run_dir.open_trial(&trial.id).map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     let workspace = stage_aside(exam, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
-    let own =
-        planned.suite.skills.iter().filter(|skill| skill.path.is_some()).map(|skill| skill.name.clone());
-    let names = Names::new(own.zip(workspace.staged.iter().cloned()).collect());
     let means = &exam.suites[trial.suite];
     let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || agent.route.is_some());
     let own = planned.suite.skills.first().map(|skill| &skill.name);
@@ -61,23 +51,9 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
     let address = scope.as_ref().map(Scope::base_url);
     let walls = exam.sandbox.confine(workspace.room(), agent, address, &exam.user_env);
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
-    let checks = applicable(case, &trial.condition);
     // The agent can read its environment, and must not learn there which case this is.
     let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
-    let prepared = Prepared {
-        trial,
-        planned,
-        case,
-        agent,
-        means,
-        checks,
-        workspace,
-        names,
-        scope,
-        walls,
-        folder,
-        marker,
-    };
+    let prepared = Prepared { trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
             ScriptEnd::Done => {}
@@ -163,11 +139,7 @@ impl Prepared<'_> {
     }
 
     fn told_by(&self, scope: &Scope) -> Vec<String> {
-        let who = match self.means.gateway {
-            Some((_, Stand::Script)) => "script",
-            Some((_, Stand::Replay)) => "replay",
-            Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
-        };
+        let who = self.means.stand_name();
         scope.finish().into_iter().map(|note| format!("{who}: {note}")).collect()
     }
 
@@ -261,151 +233,76 @@ impl Prepared<'_> {
         run_script(script, &scene, &exam.stop.now).await
     }
 
-    /// Checks may run programs and read large files, which others need not wait for; short work is
-    /// done sooner than another thread could take over what waits.
-    pub fn mark(&self, exam: &Exam, seen: &Observation, view: &dyn WorkspaceView) -> Vec<Option<Finding>> {
-        let mark = || score::mark(&self.checks, seen, view, exam.trusted);
-        let short = seen.output.len() < AT_ONCE && seen.files.is_empty() && seen.steps.len() < AT_ONCE / 1024;
-        let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if rule.runs_code());
-        if short && !self.checks.iter().any(code) { mark() } else { tokio::task::block_in_place(mark) }
-    }
-
-    pub fn mark_activation(&self, seen: &Observation, findings: &mut [Option<Finding>]) {
-        for (check, finding) in self.checks.iter().zip(findings) {
-            if let CheckKind::Activation(activation) = &check.kind {
-                *finding = Some(score::mark_activation(activation, seen, &self.names));
-            }
+    /// What the trial is marked by.
+    pub fn sheet(&self, exam: &Exam) -> Sheet<'_> {
+        Sheet {
+            suite: &self.planned.suite,
+            case: self.case,
+            checks: applicable(self.case, &self.trial.condition),
+            arm: self.trial.condition.arm,
+            skills: self.skills(),
+            trusted: exam.trusted,
         }
     }
 
-    pub async fn judge(
-        &self,
-        exam: &Exam,
-        seen: &Observation,
-        workspace: &dyn WorkspaceView,
-        fixture_notes: &[String],
-    ) -> Marks {
-        let questions = Questions::of(self.checks.iter().copied());
-        if questions.is_empty() || !seen.ended.can_be_marked() {
-            return questions.unanswered(&Why::Ended(seen.ended));
-        }
-        if exam.stop.now.is_cancelled() {
-            return questions.unanswered(&Why::Ended(Ended::Cancelled));
-        }
+    /// The skills under test: their own names, and those they have in the room.
+    fn skills(&self) -> Vec<(String, String)> {
+        let placed = self.planned.suite.skills.iter().filter(|skill| skill.path.is_some());
+        placed.map(|skill| skill.name.clone()).zip(self.workspace.staged.iter().cloned()).collect()
+    }
+
+    /// Marks what was seen, the judge at an address of this trial's own.
+    pub async fn mark(&self, exam: &Exam, seen: &Observation, fixture_notes: &[String]) -> Marked {
+        let address = || {
+            let gateway = self.means.gateway.as_ref().map(|(gateway, _)| gateway);
+            gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
+        };
         let judge = match &self.means.judge {
-            Err(why) => return questions.unanswered(&Why::NotJudged(why.clone())),
-            Ok(judge) => judge,
+            _ if exam.stop.now.is_cancelled() => Err(Why::Ended(Ended::Cancelled)),
+            Err(why) => Err(Why::NotJudged(why.clone())),
+            Ok(judge) => Ok(judge.as_ref()),
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
-        let context = self.case.context.as_deref();
-        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
-        let Some((gateway, _)) = &self.means.gateway else {
-            return judge.mark(&questions, &exhibit, &sitting).await;
-        };
-        let scope = register(gateway, self.trial, ScopeKind::Judge, &self.workspace, "");
-        let mut marks = judge.at(|api| scope.base_url_for(api)).mark(&questions, &exhibit, &sitting).await;
-        marks.notes.extend(self.told_by(&scope).into_iter().map(|note| format!("judge: {note}")));
-        marks
+        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
+        self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
     }
 
-    /// Puts together what the stages found.
-    pub fn record(
-        &self,
-        key: Option<Digest>,
-        seen: Observation,
-        findings: Vec<Option<Finding>>,
-        mut marks: Marks,
-        notes: Vec<String>,
-    ) -> Recorded {
-        let mut checks = Vec::new();
-        for (check, finding) in self.checks.iter().zip(findings) {
-            match finding {
-                Some(finding) => checks.push(result(check, &seen, Mark::new(&check.id, &check.id, finding))),
-                None => {
-                    let judged = marks.take(&check.id).into_iter();
-                    checks.extend(judged.map(|mark| result(check, &seen, mark)));
-                }
-            }
-        }
-        let verdict = self.verdict(&seen, &checks);
-        let record = TrialRecord {
-            trial: self.trial.id.clone(),
-            key,
-            reused_from: None,
-            suite: self.planned.suite.name.clone(),
-            case: self.case.id.clone(),
-            condition: self.trial.condition.clone(),
-            attempt: self.trial.attempt,
+    /// What the files of the trial will not say.
+    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, fixture_notes: &[String]) -> TrialFacts {
+        TrialFacts {
+            schema_version: 1,
+            stream: self.agent.decoder.name.to_owned(),
+            turns,
             ended: seen.ended,
             ended_because: seen.ended_because.clone(),
-            verdict,
-            checks,
-            expect: expectation(self.case),
-            fired: self.fired(&seen),
-            skills: self.skill_use(&seen),
+            files: seen.files.clone(),
+            skills: self
+                .skills()
+                .into_iter()
+                .map(|(name, staged_as)| StagedSkill { name, staged_as })
+                .collect(),
+            left: Left::of(&self.workspace.folder),
+            fixture_notes: fixture_notes.to_vec(),
             usage: seen.usage,
             cost_usd: seen.cost_usd,
-            model: seen.model.clone(),
             seconds: seen.seconds,
-            notes,
-            remarks: marks.remarks,
-        };
-        Recorded { record, seen }
-    }
-
-    fn verdict(&self, seen: &Observation, checks: &[CheckResult]) -> Verdict {
-        let own: Vec<String> = self.planned.suite.skills.iter().map(|skill| skill.name.clone()).collect();
-        match score::arm_problem(self.trial.condition.arm, &self.workspace.staged, &own, seen) {
-            Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
-            Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_when),
         }
-    }
-
-    /// Whether the skill that the case is about fired. A skill invoked by its command did not
-    /// fire by itself, so that says nothing.
-    fn fired(&self, seen: &Observation) -> Option<bool> {
-        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.workspace.staged.is_empty() {
-            return None;
-        }
-        let asked = self.checks.iter().find_map(|check| match &check.kind {
-            CheckKind::Activation(activation) => Some(activation.skills.clone()),
-            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
-        });
-        let skills = asked
-            .unwrap_or_else(|| self.planned.suite.skills.iter().map(|skill| skill.name.clone()).collect());
-        match score::fired(&skills, seen, &self.names) {
-            Fired::Yes(_) => Some(true),
-            Fired::No => Some(false),
-            Fired::Unknown(_) => None,
-        }
-    }
-
-    fn skill_use(&self, seen: &Observation) -> SkillUse {
-        let about = match observed_activation(self.case) {
-            Some(activation) => activation.skills.clone(),
-            None => Vec::new(),
-        };
-        let mut activated: Vec<String> =
-            seen.activated.iter().map(|activated| self.names.own(&activated.skill).to_owned()).collect();
-        activated.sort_unstable();
-        activated.dedup();
-        let invoked = match &self.case.stimulus {
-            Stimulus::SkillCommand { .. } => true,
-            Stimulus::Turns(turns) => {
-                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| self.names.has(name))
-            }
-        };
-        SkillUse { about, activated, invoked }
     }
 
     /// Writes the trial's folder. Only then does anyone hear of it.
-    pub async fn keep(self, exam: &Arc<Exam>, recorded: Recorded) -> TrialRecord {
-        let Recorded { mut record, seen } = recorded;
+    pub async fn keep(
+        self,
+        exam: &Arc<Exam>,
+        mut record: TrialRecord,
+        seen: Observation,
+        facts: TrialFacts,
+    ) -> TrialRecord {
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
             record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
-            if let Err(error) = keeper.run_dir.close_trial(&folder, &record, &seen.output, &keeper.scrubber) {
+            let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
+            if let Err(error) = closed {
                 record.notes.push(error.to_string());
             }
             // The room goes here, with its files, and not on a thread that listens to agents.
@@ -415,73 +312,6 @@ impl Prepared<'_> {
         match kept.await {
             Ok(record) => record,
             Err(error) => unfinished(&exam.plan, self.trial, Ended::Crashed, &error.to_string()),
-        }
-    }
-}
-
-/// What is recorded of one thing that a check found.
-fn result(check: &Check, seen: &Observation, mark: Mark) -> CheckResult {
-    let Mark { check: _, id, finding, weak, flags, votes } = mark;
-    // Whatever the text says, nothing is marked in a run that did not come to its end.
-    let finding = if seen.ended.can_be_marked() { finding } else { for_unmarkable(seen.ended) };
-    CheckResult {
-        check: id,
-        required: check.need == Need::Required,
-        verdict: finding.verdict,
-        score: finding.score,
-        scale: match &check.kind {
-            CheckKind::Judged(judged) => Some(judged.scale),
-            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-        },
-        rationale: finding.rationale,
-        evidence: finding.evidence,
-        weak,
-        flags,
-        votes,
-    }
-}
-
-/// A record and what it was made from, until both are on disk.
-pub struct Recorded {
-    record: TrialRecord,
-    seen: Observation,
-}
-
-/// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is
-/// never counted with what was seen.
-pub fn expectation(case: &Case) -> Option<Expect> {
-    observed_activation(case).map(|activation| activation.expect)
-}
-
-fn observed_activation(case: &Case) -> Option<&Activation> {
-    case.checks.iter().find_map(|check| match &check.kind {
-        CheckKind::Activation(activation) => Some(activation).filter(|asked| asked.by == By::Observed),
-        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
-    })
-}
-
-/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
-fn commanded(prompt: &str) -> Option<&str> {
-    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
-    let word = rest.split(|c: char| c.is_whitespace()).next()?;
-    word.rsplit(':').next().filter(|name| !name.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_skill_that_the_user_names_is_recognised() {
-        for (prompt, expected) in [
-            ("/greeter Alice", Some("greeter")),
-            ("  $greeter", Some("greeter")),
-            ("/harbour:greeter now", Some("greeter")),
-            ("Use /greeter", None),
-            ("/ nothing", None),
-            ("greeter", None),
-        ] {
-            assert_eq!(commanded(prompt), expected, "{prompt}");
         }
     }
 }

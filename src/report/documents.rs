@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::Severity;
+use crate::model::{GateName, GateResult, Severity, Summary, Totals, Verdict, VerdictChange};
 
 /// What was found in eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -45,6 +45,83 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
+/// What was found in a captured text: `grade --output --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What was found in a captured text (grade --output --json)")]
+pub struct Graded {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub results: Vec<GradedCheck>,
+    pub gates: Vec<GradedGate>,
+    /// Whether the exit code is 0.
+    pub ok: bool,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GradedCheck {
+    /// The check's id; where several cases were marked, behind its case's and a slash.
+    pub id: String,
+    pub verdict: GradedVerdict,
+    /// On the check's own scale; only judged checks have one.
+    pub score: Option<f64>,
+    /// What was found, or why nothing was.
+    pub why: String,
+    /// What the finding rests on.
+    pub evidence: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum GradedVerdict {
+    Pass,
+    Fail,
+    NotScored,
+}
+
+impl From<&Verdict> for GradedVerdict {
+    fn from(verdict: &Verdict) -> Self {
+        match verdict {
+            Verdict::Pass => GradedVerdict::Pass,
+            Verdict::Fail => GradedVerdict::Fail,
+            Verdict::NotScored(_) => GradedVerdict::NotScored,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct GradedGate {
+    pub name: GateName,
+    /// `None` when nothing was measured: then the gate does not hold.
+    pub value: Option<f64>,
+    /// The ends of the value's interval, where one is known.
+    pub low: Option<f64>,
+    pub high: Option<f64>,
+    pub threshold: f64,
+    pub ok: bool,
+}
+
+impl From<GateResult> for GradedGate {
+    fn from(gate: GateResult) -> Self {
+        let GateResult { name, suite: _, value, low, high, worst: _, threshold, spared: _, ok } = gate;
+        Self { name, value, low, high, threshold, ok }
+    }
+}
+
+/// A run that was marked again: `grade RUN --json`, and `changes.json` in the new run's folder.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "A run that was marked again (grade RUN --json, changes.json)")]
+pub struct Regraded {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The new run's id.
+    pub run: String,
+    /// The run that was marked again, and is as it was.
+    pub graded_from: String,
+    /// The verdicts that are others now.
+    pub changes: Vec<VerdictChange>,
+    pub summary: Summary,
+}
+
 /// What would run: `list --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What would run (list --json)")]
@@ -81,6 +158,36 @@ pub struct ListedTrials {
     pub agent: String,
     pub arm: String,
     pub count: usize,
+}
+
+/// The runs of a project: `runs --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "The runs of a project (runs --json)")]
+pub struct ListedRuns {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The oldest first.
+    pub runs: Vec<ListedRun>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedRun {
+    /// The run's id, which is also its folder's name.
+    pub run: String,
+    pub path: PathBuf,
+    /// How it stands, in words.
+    pub state: String,
+    /// When it started; empty where nothing says.
+    pub started: String,
+    /// The exit code; `None` while it has not come to its end.
+    pub exit: Option<u8>,
+    /// How many trials it was to have.
+    pub planned: u64,
+    /// The trials that are done, by their verdict.
+    pub totals: Totals,
+    /// `None` where any part of it is not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 /// What a comparison takes: `power --json`.

@@ -2,12 +2,14 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+mod changes;
 pub mod comparison;
 mod csv;
 mod diagnostics;
 mod documents;
 pub mod figures;
 mod github;
+mod graded;
 mod html;
 mod json;
 mod junit;
@@ -18,14 +20,20 @@ mod progress;
 mod results;
 mod safe;
 mod skill_creator;
+mod styles;
 mod text;
 mod writing_skills;
 
 use std::io::Write;
 use std::path::Path;
 
+pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
-pub use documents::{Checked, CheckedFile, Listed, ListedCase, ListedSuite, ListedTrials, Needed, Problem};
+pub use documents::{
+    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedRun,
+    ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
+};
+pub use graded::render as render_graded;
 pub use live::LiveView;
 pub use progress::Progress;
 pub use results::Results;

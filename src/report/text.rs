@@ -1,11 +1,10 @@
 use std::io::Write;
 
-use anstyle::{AnsiColor, Style};
-
 use super::markup::{cut, one_line};
 use super::results::is_examined;
-use super::{Form, Report, Results, figures, safe};
-use crate::model::{CaseSummary, CheckResult, GateResult, Summary, TrialRecord, Verdict, Why};
+use super::styles::{BAD, FAINT, GOOD, UNSURE};
+use super::{Form, Report, Results, figures, safe, styles};
+use crate::model::{CaseSummary, CheckResult, Doubts, GateResult, Summary, TrialRecord, Verdict, Why};
 
 /// The closing summary for a terminal: the verdict first.
 pub static REPORT: Report = Report {
@@ -14,11 +13,6 @@ pub static REPORT: Report = Report {
     form: Form::File(write),
     adds: None,
 };
-
-const GOOD: Style = AnsiColor::Green.on_default().bold();
-const BAD: Style = AnsiColor::Red.on_default().bold();
-const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
-const FAINT: Style = Style::new().dimmed();
 
 /// With more cases than this, those that passed are only counted.
 const MOST_CASES: usize = 16;
@@ -41,6 +35,10 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for gate in &summary.gates {
         gate_line(gate, out)?;
     }
+    let doubts = in_words(&summary.doubts);
+    if !doubts.is_empty() {
+        writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
+    }
     let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
@@ -58,6 +56,19 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
+}
+
+/// What a judge left in doubt, as far as there is any.
+fn in_words(doubts: &Doubts) -> Vec<String> {
+    let Doubts { weak_checks, unsupported_marks, uncovered, unverified_claims } = *doubts;
+    let told = [
+        (weak_checks, "weak check", "weak checks"),
+        (unsupported_marks, "mark without support", "marks without support"),
+        (uncovered, "uncovered behaviour", "uncovered behaviours"),
+        (unverified_claims, "claim not borne out", "claims not borne out"),
+    ];
+    let some = told.into_iter().filter(|(count, ..)| *count > 0);
+    some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect()
 }
 
 fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
@@ -207,10 +218,6 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
 
 fn gate_line(gate: &GateResult, out: &mut dyn Write) -> std::io::Result<()> {
     let (figures, word) = figures::gate(gate);
-    let style = match (gate.ok, gate.fails()) {
-        (true, _) => GOOD,
-        (false, true) => BAD,
-        (false, false) => UNSURE,
-    };
+    let style = styles::gate(gate);
     writeln!(out, "  gate {} of {}: {figures} {style}{word}{style:#}", gate.name.name(), safe(&gate.suite))
 }

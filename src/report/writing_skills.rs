@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::markup::cut;
 use super::{Form, Report, Results, safe};
 use crate::lint::{Draft, convention_compliance};
-use crate::model::{Arm, CheckResult, Scale, TrialRecord, Verdict};
+use crate::model::{Arm, CheckResult, Claim, Scale, TrialRecord, Verdict};
 use crate::skill::{SKILL_FILE, tidy};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
@@ -77,8 +77,12 @@ fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Val
             "reasoning": said(&check.rationale),
         })
     };
-    let flags: Vec<String> =
-        record.checks.iter().flat_map(|check| &check.flags).map(|flag| said(flag)).collect();
+    let flags = record.checks.iter().flat_map(|check| &check.flags);
+    let feedback: Vec<String> = flags.chain(&record.remarks.uncovered).map(|line| said(line)).collect();
+    let claim = |claim: &Claim| {
+        let (text, evidence) = (said(&claim.claim), said(&claim.evidence));
+        json!({"claim": text, "verified": claim.verified, "evidence": evidence})
+    };
     let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
     Some(json!({
         "case_id": safe(&record.case),
@@ -89,9 +93,9 @@ fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Val
         "results": scored.iter().map(result).collect::<Vec<Value>>(),
         "overall": if record.verdict == Verdict::Pass { "pass" } else { "fail" },
         "convention_compliance": compliance,
-        "claims": [],
+        "claims": record.remarks.claims.iter().map(claim).collect::<Vec<Value>>(),
         "user_notes_summary": notes.join("; "),
-        "eval_feedback": flags.join("; "),
+        "eval_feedback": feedback.join("; "),
         "execution_metrics": {},
     }))
 }

@@ -73,6 +73,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
                 raw.turns.push(RawTurn {
                     prompt: prompt.clone(),
                     transcript: Transcript::default(),
+                    bytes: 0,
                     process,
                 });
                 break;
@@ -93,14 +94,15 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
         drop(std::mem::replace(&mut held, Held::nothing()));
         let said = length(&output.stdout);
         held = talk.memory.room_for(said).await;
-        let read = || decode(&output.stdout, said_before, talk.agent.decoder);
+        let read = || decode(&output.stdout, said_before..said, talk.agent.decoder);
         let transcript = if said < AT_ONCE { read() } else { tokio::task::block_in_place(read) };
         if let Some(named) = &transcript.session {
             session.clone_from(named);
         }
         let goes_on =
             supervised.end == ProcessEnd::Exited(0) && matches!(transcript.said, Said::Done | Said::Asked);
-        raw.turns.push(RawTurn { prompt: prompt.clone(), transcript, process: supervised.end });
+        let (prompt, bytes) = (prompt.clone(), said.saturating_sub(said_before));
+        raw.turns.push(RawTurn { prompt, transcript, bytes, process: supervised.end });
         if !goes_on {
             break;
         }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
 use std::path::Path;
 
 use crate::agents::{Decoder, DecoderKind, Transcript};
@@ -14,16 +15,17 @@ const LONGEST_KEPT_BUFFER: usize = 64 * 1024;
 
 const CHUNK: usize = 64 * 1024;
 
-/// Decodes what a file holds from `from` on. A file that is not there says nothing, as a process
-/// does that ends at once.
-pub fn decode(path: &Path, from: u64, kind: &DecoderKind) -> Transcript {
+/// Decodes a part of what a file holds. A file that is not there says nothing, as a process does that
+/// ends at once.
+pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> Transcript {
     let mut decoder = (kind.start)();
     if let Ok(mut file) = File::open(path)
-        && file.seek(SeekFrom::Start(from)).is_ok()
+        && file.seek(SeekFrom::Start(part.start)).is_ok()
     {
-        let length = file.metadata().map_or(0, |metadata| metadata.len().saturating_sub(from));
+        let until = file.metadata().map_or(0, |metadata| metadata.len().min(part.end));
+        let length = until.saturating_sub(part.start);
         decoder.expect(length);
-        feed(&mut file, length, decoder.as_mut());
+        feed(&mut file.take(length), length, decoder.as_mut());
     }
     decoder.finish()
 }

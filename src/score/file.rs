@@ -115,7 +115,10 @@ impl Rule for FileRule {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let path = &self.path;
-        let there = evidence.workspace.exists(path);
+        let there = match evidence.workspace.exists(path) {
+            Ok(there) => there,
+            Err(error) => return Finding::not_scored(Why::CheckFailed(format!("{path}: {error}"))),
+        };
         let (contains, matches) = match &self.expect {
             FileExpectation::Absent if there => {
                 return Finding::new(false, format!("{path} exists, and must not"));

@@ -81,7 +81,7 @@ mod tests {
                 ("{pattern: x, count: 0}", "", "pass"),
                 ("{pattern: x, count: -1}", "", "pass"),
                 (
-                    r"{pattern: '(?=(a+)+$)c', count: 1}",
+                    r"{pattern: '(?=(a+)+$)a', count: 1}",
                     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab",
                     "not_scored",
                 ),

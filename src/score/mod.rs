@@ -36,6 +36,7 @@ mod urls_reachable;
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
@@ -96,6 +97,11 @@ pub fn rule_kind(key: &str) -> Option<&'static RuleKind> {
     RULES.iter().copied().find(|kind| kind.key == key)
 }
 
+/// Whether a rule reads a text and nothing else of a run.
+pub fn reads_text(rule: &dyn Rule) -> bool {
+    rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != LooksAt::WholeRun)
+}
+
 /// Marks the exact checks among `checks`, those that run code only if it is trusted; the others are `None`, in the same order.
 pub fn mark(
     checks: &[&Check],
@@ -108,18 +114,47 @@ pub fn mark(
     } else {
         Default::default()
     };
-    checks
-        .iter()
-        .map(|check| match &check.kind {
-            CheckKind::Exact(rule) if rule.runs_code() && !trusted => {
-                Some(Finding::not_scored(Why::NotTrusted))
+    let one = |check: &Check| match &check.kind {
+        CheckKind::Exact(rule) if rule.runs_code() && !trusted => Some(Finding::not_scored(Why::NotTrusted)),
+        CheckKind::Exact(rule) => {
+            Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, &all_text))
+        }
+        CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+    };
+    let work = checks.len().saturating_mul(observation.output.len().max(all_text.len()));
+    if work < WORTH_THREADS {
+        checks.iter().map(|check| one(check)).collect()
+    } else {
+        side_by_side(checks, one)
+    }
+}
+
+/// Bytes to look at, over all checks, from which threads are worth their start.
+const WORTH_THREADS: usize = 4 * 1024 * 1024;
+
+/// The same for every check, on as many threads as there are cores. Some checks take much longer than
+/// others, so each thread takes the next when it is done with one.
+fn side_by_side(checks: &[&Check], one: impl Fn(&Check) -> Option<Finding> + Sync) -> Vec<Option<Finding>> {
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(checks.len());
+    let next = AtomicUsize::new(0);
+    let mut findings = vec![None; checks.len()];
+    let work = || {
+        let mine = std::iter::from_fn(|| {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            checks.get(index).map(|check| (index, one(check)))
+        });
+        mine.collect::<Vec<_>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let done = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            for (index, finding) in done {
+                findings[index] = finding;
             }
-            CheckKind::Exact(rule) => {
-                Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, &all_text))
-            }
-            CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-        })
-        .collect()
+        }
+    });
+    findings
 }
 
 fn mark_one(
@@ -172,6 +207,31 @@ pub fn excerpt(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Need;
+
+    #[test]
+    fn threads_change_no_finding() {
+        let text = "one two three\n".repeat(WORTH_THREADS / 100);
+        let run = rows::said(&text);
+        let checks: Vec<Check> = (0..40)
+            .map(|n| {
+                let needle = ["one", "four", "three\none", "é"][n % 4];
+                let rule = Contains(Needle::exact(needle));
+                let (need, looks_at) = (Need::Required, LooksAt::Output);
+                Check {
+                    id: n.to_string(),
+                    name: None,
+                    need,
+                    looks_at,
+                    kind: CheckKind::Exact(Arc::new(rule)),
+                }
+            })
+            .collect();
+        let checks: Vec<&Check> = checks.iter().collect();
+        let alone: Vec<Option<Finding>> =
+            checks.iter().flat_map(|check| mark(&[*check], &run, &rows::NoFiles, false)).collect();
+        assert_eq!(mark(&checks, &run, &rows::NoFiles, false), alone);
+    }
 
     #[test]
     fn every_rule_introduces_itself() {

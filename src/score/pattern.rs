@@ -12,6 +12,7 @@ mod backtrack;
 mod characters;
 mod fold;
 mod group;
+mod head;
 mod inline_flags;
 mod linear;
 mod names;

@@ -100,8 +100,8 @@ impl WorkspaceView for NoFiles {
         Ok(None)
     }
 
-    fn exists(&self, _: &RelPath) -> bool {
-        false
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
     }
 
     fn folder(&self) -> Option<&Path> {
@@ -117,8 +117,8 @@ impl WorkspaceView for Folder {
         std::fs::read(path.under(&self.0)).map(Some)
     }
 
-    fn exists(&self, path: &RelPath) -> bool {
-        path.under(&self.0).exists()
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(path.under(&self.0).exists())
     }
 
     fn folder(&self) -> Option<&Path> {

@@ -34,8 +34,8 @@ impl WorkspaceView for FolderView {
         Ok(Some(bytes))
     }
 
-    fn exists(&self, path: &RelPath) -> bool {
-        self.inside(path).is_some()
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(self.inside(path).is_some())
     }
 
     fn folder(&self) -> Option<&Path> {

@@ -33,6 +33,9 @@ pub struct RunInfo {
     /// What the user was told about how this run is carried out.
     #[serde(default)]
     pub notices: Vec<String>,
+    /// The run whose trials these are, where nothing was run and all was marked again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graded_from: Option<String>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,

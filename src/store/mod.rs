@@ -5,6 +5,9 @@
 
 mod cache;
 mod documents;
+mod facts;
+mod index;
+mod labels;
 mod live;
 mod log;
 mod noise;
@@ -15,6 +18,12 @@ mod trials;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
+pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
+pub use index::{
+    CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
+    RunRow, Scope, Spent, TrialFilter, TrialRow,
+};
+pub use labels::Label;
 pub use live::Live;
 pub use log::EventLog;
 pub use noise::{keep_noise, read_noise};

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::{EventLog, RunInfo, Scrubber, TrialChecks};
+use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
 use crate::model::{Summary, TrialId, TrialRecord};
 
 /// The folder of one run: the truth about it.
@@ -20,7 +20,7 @@ pub struct StoreError {
 }
 
 impl StoreError {
-    fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+    pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self { path, error }
     }
@@ -51,11 +51,10 @@ impl RunDir {
         Ok(Self { path, id })
     }
 
-    /// A run that is there: by its folder, its id, a part of it that only it has, or `latest`.
+    /// A run that is there: by its id, a part of it that only it has, its path, or `latest`.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
-        let folder = Path::new(wanted);
-        if let Some(id) = folder.file_name().filter(|_| folder.join("run.json").is_file()) {
-            return Ok(Self { id: id.to_string_lossy().into_owned(), path: folder.to_owned() });
+        if let Some(run) = Self::at_path(Path::new(wanted)) {
+            return Ok(run);
         }
         let runs = Self::all(project);
         if wanted == "latest" {
@@ -70,6 +69,11 @@ impl RunDir {
             1 => Ok(fitting.swap_remove(0)),
             several => Err(format!("{several} runs fit {wanted}; say more of its id")),
         }
+    }
+
+    fn at_path(path: &Path) -> Option<Self> {
+        let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
+        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
 
     /// All runs of a project, the oldest first.
@@ -102,6 +106,11 @@ impl RunDir {
         &self.path
     }
 
+    /// The folder of one of its trials.
+    pub fn trial(&self, trial: &TrialId) -> PathBuf {
+        self.path.join("trials").join(trial.as_str())
+    }
+
     pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
         EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
@@ -117,7 +126,7 @@ impl RunDir {
 
     /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
     pub fn open_trial(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
-        let path = self.path.join("trials").join(trial.as_str());
+        let path = self.trial(trial);
         match std::fs::create_dir(&path) {
             Ok(()) => {}
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -133,34 +142,40 @@ impl RunDir {
     pub fn set_aside(&self, trial: &TrialId) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
         std::fs::create_dir_all(&earlier)?;
-        let from = self.path.join("trials").join(trial.as_str());
+        let from = self.trial(trial);
         let free = (1..).map(|n| earlier.join(format!("{}.{n}", trial.as_str()))).find(|path| !path.exists());
         free.map_or(Ok(()), |to| std::fs::rename(from, to))
     }
 
-    /// Completes a trial's folder: output and checks, everything scrubbed of secrets.
+    /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
     pub fn close_trial(
         &self,
         folder: &Path,
         record: &TrialRecord,
         output: &str,
+        facts: TrialFacts,
         scrubber: &Scrubber,
     ) -> Result<(), StoreError> {
         let path = folder.join("output.txt");
         std::fs::write(&path, output).map_err(StoreError::at(&path))?;
+        let path = folder.join("transcript.jsonl");
+        let facts = facts.scrubbed(&path, scrubber).map_err(StoreError::at(&path))?;
+        let path = folder.join("facts.json");
+        let bytes = serde_json::to_vec(&facts).unwrap_or_default();
+        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
         write_checks(folder, record)?;
         scrubber.folder(folder).map_err(StoreError::at(folder))
     }
 
     /// Writes a trial's record again.
     pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
-        let folder = self.path.join("trials").join(record.trial.as_str());
+        let folder = self.trial(&record.trial);
         write_checks(&folder, record)?;
         let path = folder.join("checks.json");
         scrubber.file(&path).map_err(StoreError::at(&path))
     }
 
-    fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
         let path = self.path.join(name);
         let bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::at(&path)(error.into()))?;
         // Written aside and moved, so that a reader never sees half of it.
@@ -170,8 +185,10 @@ impl RunDir {
     }
 }
 
+/// What stands there may be linked to another run's, so it is replaced and not written into.
 fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
-    let path = folder.join("checks.json");
+    let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
     let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
-    std::fs::write(&path, bytes).map_err(StoreError::at(&path))
+    std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
+    std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
 }

@@ -65,17 +65,20 @@ impl Scrubber {
         if self.secrets.is_empty() {
             return Ok(());
         }
-        let file = match std::fs::File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        if !self.is_in(file)? {
+        if !self.is_in_file(path)? {
             return Ok(());
         }
         match self.bytes(&std::fs::read(path)?) {
             Some(clean) => std::fs::write(path, clean),
             None => Ok(()),
+        }
+    }
+
+    /// Whether a secret is in a file. One that is not there has none.
+    pub fn is_in_file(&self, path: &Path) -> std::io::Result<bool> {
+        match std::fs::File::open(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            file => self.is_in(file?),
         }
     }
 

@@ -42,6 +42,8 @@ impl Project {
             .env_clear()
             .env("HOME", self.path())
             .env("PATH", "/usr/bin:/bin")
+            // Nobody here waits for a vendor to recover.
+            .env("PRACTICUM_RETRY_WAIT", "50ms")
             .args(args);
         command
     }

@@ -142,8 +142,7 @@ fn name_of(path: &Path) -> String {
 }
 
 fn gates(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<Gate> {
-    let all_pass = Ratio::new(1.0).map(|threshold| Gate { name: GateName::AllCasesPass, threshold });
-    let Some(node) = file.given("gates") else { return all_pass.into_iter().collect() };
+    let Some(node) = file.given("gates") else { return vec![Gate::ALL_CASES_PASS] };
     let Some(entries) = node.as_map() else {
         wrong_type(node, "gates", "a mapping of gate to threshold", diagnostics);
         return Vec::new();

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::{checks, policy};
 use crate::model::{
-    Access, Base, Case, Fixture, Gate, GateName, JudgePolicy, PassRule, Room, RunPolicy, SkillName, SkillRef,
-    Stimulus, Suite, format_duration,
+    Access, Base, Case, Fixture, Gate, JudgePolicy, PassRule, Room, RunPolicy, SkillName, SkillRef, Stimulus,
+    Suite, format_duration,
 };
 
 /// The suite as a native document whose paths start from `folder`. Reading it back from there
@@ -40,7 +40,7 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
     if *judge != JudgePolicy::default() {
         map.insert("judge".to_owned(), policy::judge_value(judge));
     }
-    if !matches!(gates.as_slice(), [Gate { name: GateName::AllCasesPass, .. }]) {
+    if *gates != [Gate::ALL_CASES_PASS] {
         let gates: Map<String, Value> =
             gates.iter().map(|gate| (gate.name.name().to_owned(), json!(gate.threshold.get()))).collect();
         map.insert("gates".to_owned(), Value::Object(gates));

@@ -18,8 +18,8 @@ pub use triggers::{
 };
 
 use crate::model::{
-    Activation, By, Case, Check, CheckKind, Diagnostics, Expect, Gate, GateName, JudgePolicy, Judged,
-    LooksAt, Need, Origin, PassRule, Ratio, Room, RunPolicy, Scale, Stimulus, Suite,
+    Activation, By, Case, Check, CheckKind, Diagnostics, Expect, Gate, JudgePolicy, Judged, LooksAt, Need,
+    Origin, PassRule, Room, RunPolicy, Scale, Stimulus, Suite,
 };
 use crate::tree::{Object, Source};
 
@@ -68,7 +68,7 @@ pub fn blank_case(id: String, prompt: String) -> Case {
 }
 
 pub fn all_cases_pass() -> Vec<Gate> {
-    Ratio::new(1.0).map(|threshold| Gate { name: GateName::AllCasesPass, threshold }).into_iter().collect()
+    vec![Gate::ALL_CASES_PASS]
 }
 
 /// A statement that the judge decides over everything the agent said and did.

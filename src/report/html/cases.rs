@@ -264,6 +264,7 @@ fn one_trial(
     for note in &record.notes {
         writeln!(out, "<p class=\"faint\">note: {}</p>", html(&cut(note, LONGEST_TEXT)))?;
     }
+    remarks(record, out)?;
     transcript(results, record, allowance, out)?;
     writeln!(out, "</details>")
 }
@@ -290,6 +291,18 @@ fn checks(questions: &Questions<'_>, record: &TrialRecord, out: &mut dyn Write) 
         writeln!(out, "</div></li>")?;
     }
     writeln!(out, "</ul>")
+}
+
+/// What the judge noticed beside what it was asked.
+fn remarks(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
+    for line in &record.remarks.uncovered {
+        writeln!(out, "<p class=\"faint\">no check is about: {}</p>", html(&cut(line, LONGEST_TEXT)))?;
+    }
+    for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
+        let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);
+        writeln!(out, "<p class=\"none\">{}</p>", html(&cut(&words, LONGEST_TEXT)))?;
+    }
+    Ok(())
 }
 
 fn tags(check: &CheckResult) -> String {

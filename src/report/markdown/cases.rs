@@ -94,5 +94,12 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     for note in &record.notes {
         writeln!(out, "  - note: {}", said(note))?;
     }
+    for line in &record.remarks.uncovered {
+        writeln!(out, "  - no check is about: {}", said(line))?;
+    }
+    for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
+        let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);
+        writeln!(out, "  - {}", said(&words))?;
+    }
     Ok(())
 }

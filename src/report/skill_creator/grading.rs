@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::Shape;
-use crate::model::{CheckResult, Step, TrialRecord, Verdict};
+use crate::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
 use crate::report::safe;
@@ -154,21 +154,27 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
                 "timing".to_owned(),
                 json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds}),
             );
-            document.insert("claims".to_owned(), json!([]));
+            document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim).collect());
             let review: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
             document.insert(
                 "user_notes_summary".to_owned(),
                 json!({"uncertainties": [], "needs_review": review, "workarounds": []}),
             );
-            if !graded.suggestions.is_empty() {
+            let uncovered = said(&record.remarks.uncovered.join("\n"));
+            if !graded.suggestions.is_empty() || !uncovered.is_empty() {
                 document.insert(
                     "eval_feedback".to_owned(),
-                    json!({"suggestions": graded.suggestions, "overall": ""}),
+                    json!({"suggestions": graded.suggestions, "overall": uncovered}),
                 );
             }
             Value::Object(document)
         }
     }
+}
+
+/// The judge holds only what can be held against the record, which skill-creator calls factual.
+fn claim(of: &Claim) -> Value {
+    json!({"claim": said(&of.claim), "type": "factual", "verified": of.verified, "evidence": said(&of.evidence)})
 }
 
 fn execution_metrics(of: &Metrics) -> Value {

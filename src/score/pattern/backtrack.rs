@@ -91,6 +91,16 @@ impl<'p, 't> Machine<'p, 't> {
         let mut at = start;
         loop {
             self.pay(1)?;
+            if let Some(head) = &self.program.head {
+                match head.find_at(self.text, at) {
+                    None => return Ok(None),
+                    Some(found) if found.start() > at => {
+                        at = found.start();
+                        goal = Goal::Anywhere;
+                    }
+                    Some(_) => {}
+                }
+            }
             if self.program.shortest > (self.text.len() - at) as u64 {
                 return Ok(None);
             }

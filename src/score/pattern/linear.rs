@@ -206,6 +206,13 @@ fn write_group(node: &Node, form: Form, out: &mut String) {
     }
 }
 
+/// A row of sets, one character each.
+pub fn row(sets: &[&Set]) -> Option<Regex> {
+    let mut out = String::new();
+    sets.iter().for_each(|set| write_set(set, Form::Plain, &mut out));
+    RegexBuilder::new(&out).size_limit(SIZE_LIMIT).build().ok()
+}
+
 fn write_set(set: &Set, form: Form, out: &mut String) {
     if let ([Item::Range(low, high)], false, Form::Plain) = (set.items.as_slice(), set.negated, form)
         && low == high

@@ -1,6 +1,9 @@
 //! A pattern as instructions for the backtracking engine. Repetition is counted, never unrolled,
 //! so a program is no longer than its pattern.
 
+use regex::Regex;
+
+use super::head::head;
 use super::sets::QuickSet;
 use super::syntax::{At, Fold, Greed, Node, Side};
 
@@ -72,11 +75,14 @@ pub struct Program {
     pub groups: usize,
     /// No match has fewer characters.
     pub shortest: u64,
+    /// Finds the places where a match can begin, where they are few.
+    pub head: Option<Regex>,
 }
 
 impl Program {
     pub fn new(node: &Node, groups: usize) -> Self {
-        let mut program = Self { steps: Vec::new(), loops: 0, groups, shortest: node.width().min };
+        let mut program =
+            Self { steps: Vec::new(), loops: 0, groups, shortest: node.width().min, head: head(node) };
         program.add(node);
         program.steps.push(Step::Done);
         program

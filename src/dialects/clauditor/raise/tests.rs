@@ -93,8 +93,8 @@ impl WorkspaceView for NoFiles {
         Ok(None)
     }
 
-    fn exists(&self, _: &RelPath) -> bool {
-        false
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Ok(false)
     }
 
     fn folder(&self) -> Option<&Path> {

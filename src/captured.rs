@@ -1,0 +1,229 @@
+//! Marking a text that was captured elsewhere.
+//!
+//! In: planned suites and a text. Out: `Graded`, and the exit code that follows. What only a run can
+//! show (tools, files, activation) is not scored. Never: runs an agent; needs a skill on disk.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use crate::aggregate::{Outcome, SuiteGate, Tally};
+use crate::gateway::ScopeKind;
+use crate::judge::Sitting;
+use crate::marking::{Jury, Sheet, unanswered};
+use crate::model::{
+    Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Gate, GateName, GateResult, LooksAt, Mode,
+    Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId, TrialRecord,
+    Usage, Verdict, Why, WorkspaceView,
+};
+use crate::pipeline::SuiteMeans;
+use crate::plan::{CaseGlob, Planned};
+use crate::run::Cancel;
+use crate::score::reads_text;
+
+/// Names the processes of a judge that is one.
+const MARKER: &str = "captured";
+
+/// A text and what it is marked against.
+pub struct Captured<'c> {
+    pub text: String,
+    pub suites: &'c [Planned],
+    /// One for each suite; `None` where no judge is wanted.
+    pub means: Option<&'c [SuiteMeans]>,
+    /// Stops a judge.
+    pub cancel: &'c Cancel,
+    /// Globs over case ids; without any, every case that a text can answer.
+    pub cases: &'c [CaseGlob],
+    /// The share of a case's required checks that may stay without an answer.
+    pub allow_unscored: Ratio,
+}
+
+/// What was found.
+pub struct Marked {
+    /// For each case its id and what its checks found; last, those that only a run can answer.
+    pub cases: Vec<(String, Vec<CheckResult>)>,
+    pub gates: Vec<GateResult>,
+    pub exit: u8,
+}
+
+/// Whether a text alone can answer anything that the case asks.
+pub fn applies(case: &Case) -> bool {
+    case.checks.iter().any(needs_only_text)
+}
+
+/// Takes out the gates that a text cannot answer, so that they neither hold nor fail. That every case
+/// must pass stays, whatever else goes.
+pub fn keep_answerable_gates(suites: &mut [Planned], judged: bool) {
+    for Planned { suite, .. } in suites {
+        suite.gates.retain(|gate| match gate.name {
+            GateName::AllCasesPass | GateName::PassRate | GateName::Stability => true,
+            GateName::CriteriaPassRate | GateName::MeanScore => judged,
+            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => false,
+        });
+        if suite.gates.is_empty() {
+            suite.gates.push(Gate::ALL_CASES_PASS);
+        }
+    }
+}
+
+/// The checks of a case that a text can answer. The text is what they were to read, wherever a run
+/// would have left it.
+pub fn text_checks(case: &Case) -> Vec<Check> {
+    let asked = case.checks.iter().filter(|check| needs_only_text(check));
+    asked.map(|check| Check { looks_at: LooksAt::Output, ..check.clone() }).collect()
+}
+
+fn needs_only_text(check: &Check) -> bool {
+    match &check.kind {
+        CheckKind::Exact(rule) => reads_text(rule.as_ref()),
+        CheckKind::Judged(_) | CheckKind::Sections(_) => true,
+        CheckKind::Activation(_) => false,
+    }
+}
+
+impl Captured<'_> {
+    /// The cases that are marked: those that were named, else those that a text can answer.
+    fn chosen(&self) -> impl Iterator<Item = (usize, &Planned, &Case)> {
+        let all =
+            self.suites.iter().enumerate().flat_map(|(index, planned)| {
+                planned.suite.cases.iter().map(move |case| (index, planned, case))
+            });
+        all.filter(|(_, _, case)| match self.cases {
+            [] => applies(case),
+            globs => globs.iter().any(|glob| glob.matches(&case.id)),
+        })
+    }
+
+    /// Marks every chosen case. `None` if there is none.
+    pub async fn mark(&self) -> Option<Marked> {
+        let mut seen =
+            Observation { output: self.text.clone(), turns: 1, ..Observation::ended(Ended::Finished) };
+        let mut gates = Vec::new();
+        let mut tally = Tally::default();
+        let mut cases = Vec::new();
+        for (index, planned, case) in self.chosen() {
+            let means = self.means.and_then(|means| means.get(index));
+            seen.steps = asked(&planned.suite, case);
+            let checks = mark_case(&planned.suite, case, means, self.cancel, &seen).await;
+            let verdict = self.verdict(case, &checks, &seen);
+            tally.add(&record(&planned.suite, case, verdict, checks.clone()));
+            cases.push((case.id.clone(), checks));
+            for gate in &planned.suite.gates {
+                let gate = SuiteGate { suite: planned.suite.name.clone(), gate: *gate };
+                if !gates.contains(&gate) {
+                    gates.push(gate);
+                }
+            }
+        }
+        let summary = tally.summary("", &gates, 0.0, Outcome::Completed);
+        (!cases.is_empty()).then_some(Marked { cases, gates: summary.gates, exit: summary.exit })
+    }
+
+    /// The verdict over what was asked: without a judge over what code decides, and without the few
+    /// that may stay open.
+    fn verdict(&self, case: &Case, checks: &[CheckResult], seen: &Observation) -> Verdict {
+        let unasked = |check: &CheckResult| {
+            self.means.is_none() && matches!(check.verdict, Verdict::NotScored(Why::NotJudged(_)))
+        };
+        let asked: Vec<&CheckResult> = checks.iter().filter(|check| !unasked(check)).collect();
+        let is_open = |check: &CheckResult| matches!(check.verdict, Verdict::NotScored(_));
+        let required = asked.iter().filter(|check| check.required).count() as f64;
+        let open = asked.iter().filter(|check| check.required && is_open(check)).count() as f64;
+        let forgiven = open <= required * self.allow_unscored.get();
+        let deciding: Vec<CheckResult> = asked
+            .into_iter()
+            .filter(|check| !(forgiven && check.required && is_open(check)))
+            .cloned()
+            .collect();
+        let rule = if self.means.is_some() { case.pass_when } else { PassRule::EveryRequiredCheck };
+        TrialRecord::verdict_of(seen, &deciding, rule)
+    }
+}
+
+/// What the user would have said, for a judge who has to know what was asked.
+fn asked(suite: &Suite, case: &Case) -> Vec<Step> {
+    match &case.stimulus {
+        Stimulus::Turns(turns) => turns.iter().cloned().map(Step::User).collect(),
+        Stimulus::SkillCommand { args } => {
+            let skill = suite.skills.first().map_or("", |skill| &skill.name);
+            vec![Step::User(format!("/{skill} {args}").trim_end().to_owned())]
+        }
+    }
+}
+
+async fn mark_case(
+    suite: &Suite,
+    case: &Case,
+    means: Option<&SuiteMeans>,
+    cancel: &Cancel,
+    seen: &Observation,
+) -> Vec<CheckResult> {
+    let asked = text_checks(case);
+    let sheet = Sheet {
+        suite,
+        case,
+        checks: asked.iter().collect(),
+        arm: Arm::WithSkill,
+        skills: Vec::new(),
+        trusted: false,
+    };
+    let marked = match means {
+        Some(means) => {
+            let gateway = means.gateway.as_ref().map(|(gateway, _)| gateway);
+            let address = || gateway.map(|at| at.register(&case.id, ScopeKind::Judge, BTreeMap::new()));
+            let judge = means.judge.as_ref().map(AsRef::as_ref);
+            let judge = judge.map_err(|why| Why::NotJudged(why.clone()));
+            let sitting = Sitting { marker: MARKER, cancel };
+            let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
+            sheet.mark(seen, &NoWorkspace, &[], &jury).await
+        }
+        None => sheet.mark_unjudged(seen, &NoWorkspace, &Why::NotJudged("--judge was not given".to_owned())),
+    };
+    let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());
+    let others = case.checks.iter().filter(|check| !needs_only_text(check));
+    let others = others.map(|check| unanswered(check, &unseen()));
+    marked.checks.into_iter().chain(others).collect()
+}
+
+fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>) -> TrialRecord {
+    let condition =
+        Condition { agent: "captured".to_owned(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+    TrialRecord {
+        trial: TrialId::new(&suite.name, &case.id, &condition, 1),
+        key: None,
+        reused_from: None,
+        suite: suite.name.clone(),
+        case: case.id.clone(),
+        condition,
+        attempt: 1,
+        ended: Ended::Finished,
+        ended_because: None,
+        verdict,
+        checks,
+        expect: None,
+        fired: None,
+        skills: SkillUse::default(),
+        usage: Usage::default(),
+        cost_usd: None,
+        model: None,
+        seconds: 0.0,
+        notes: Vec::new(),
+        remarks: Remarks::default(),
+    }
+}
+
+/// There is none: only a text was captured.
+struct NoWorkspace;
+
+impl WorkspaceView for NoWorkspace {
+    fn read(&self, _: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        Err(std::io::Error::other("there is no workspace"))
+    }
+
+    fn exists(&self, _: &RelPath) -> std::io::Result<bool> {
+        Err(std::io::Error::other("there is no workspace"))
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+}

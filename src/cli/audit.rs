@@ -1,0 +1,69 @@
+use std::path::PathBuf;
+
+use super::{complain, index, print, print_json};
+use crate::history::{Audited, audit};
+use crate::report::safe;
+use crate::settings::project_root;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+A check is doubted if it never fails, if it finds the same with and without the skill (rates less than
+five points apart), or if it finds now this and now that where the same was asked several times in one
+run. A doubt is a reason to look, not a proof.
+
+Exit codes:
+  0  done, whatever was found
+  1  with --strict: a check is doubted")]
+pub struct Args {
+    /// Only this suite
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// Look at so many of the newest runs
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    last: usize,
+    /// Doubt no check that has fewer answers than this, in each arm where arms are compared
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    least: u64,
+    /// Exit with 1 if a check is doubted
+    #[arg(long)]
+    strict: bool,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+    /// The project, or anything in it
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+}
+
+pub fn main(args: &Args) -> u8 {
+    run(args).unwrap_or_else(|error| complain(&error))
+}
+
+fn run(args: &Args) -> anyhow::Result<u8> {
+    let project = project_root(&std::path::absolute(&args.project)?);
+    let audited = audit(&index(&project)?, args.suite.as_deref(), args.last, args.least.max(1))?;
+    match args.json {
+        true => print_json(&audited)?,
+        false => print(&in_words(&audited))?,
+    }
+    Ok(u8::from(args.strict && !audited.doubts.is_empty()))
+}
+
+fn in_words(audited: &Audited) -> String {
+    let mut out = String::new();
+    let mut heading = None;
+    for doubt in &audited.doubts {
+        let place = (&doubt.suite, &doubt.case);
+        if heading != Some(place) {
+            out.push_str(&format!("{} of {}\n", safe(&doubt.case), safe(&doubt.suite)));
+            heading = Some(place);
+        }
+        out.push_str(&format!("  {}: {} ({})\n", safe(&doubt.check), doubt.concern.name(), doubt.evidence()));
+    }
+    let too_few = match audited.too_few {
+        0 => String::new(),
+        few => format!(", {few} with too few answers to say"),
+    };
+    out.push_str(&format!("{} doubts about {} checks{too_few}\n", audited.doubts.len(), audited.checks));
+    out
+}

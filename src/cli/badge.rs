@@ -1,0 +1,56 @@
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+
+use super::{complain, index, print};
+use crate::history::Badge;
+use crate::settings::project_root;
+use crate::store::{RunDir, RunRow};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum badge > badge.svg
+  practicum badge --format shields -o badge.json   for the endpoint badge of shields.io")]
+pub struct Args {
+    /// The run: its id, a part of it, or latest, which is the latest that came to its end
+    #[arg(default_value = "latest")]
+    run: String,
+    /// What stands on the left
+    #[arg(long, value_name = "TEXT", default_value = "practicum")]
+    label: String,
+    /// A picture, or what shields.io makes one from
+    #[arg(long, value_name = "svg|shields", default_value = "svg", value_parser = ["svg", "shields"], hide_possible_values = true)]
+    format: String,
+    /// Write to this file
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The project, or anything in it
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+}
+
+pub fn main(args: &Args) -> u8 {
+    badge(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn badge(args: &Args) -> anyhow::Result<()> {
+    let project = project_root(&std::path::absolute(&args.project)?);
+    let index = index(&project)?;
+    let run: Option<RunRow> = match args.run.as_str() {
+        "latest" => index.runs(None, usize::MAX)?.into_iter().find(|run| run.exit.is_some()),
+        wanted => {
+            let found = RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?;
+            index.run(found.id())?
+        }
+    };
+    let badge = Badge::of(&args.label, run.as_ref());
+    let text = match args.format.as_str() {
+        "shields" => format!("{}\n", serde_json::to_string_pretty(&badge.shields())?),
+        _ => badge.svg(),
+    };
+    match &args.output {
+        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),
+        None => print(&text),
+    }
+}

@@ -1,0 +1,71 @@
+//! Gates by the user's word.
+
+use crate::model::{Gate, GateName, Ratio};
+use crate::plan::{Planned, set_gates};
+use crate::tree::closest;
+
+/// What must be reached, whatever the files say.
+#[derive(Clone, clap::Args)]
+pub struct Gates {
+    /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
+    #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP)]
+    asked: Vec<Gate>,
+}
+
+const LONG_HELP: &str = "\
+Let this gate decide, in place of the files' own of that name or beside theirs (repeatable).
+
+A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate,
+criteria_pass_rate, mean_score (of judged checks), stability, and of activation precision, recall,
+f1, accuracy. all_cases_pass=0 takes back that every case must pass.";
+
+impl Gates {
+    pub fn apply(&self, suites: &mut [Planned]) {
+        set_gates(suites, &self.asked);
+    }
+}
+
+fn parse(text: &str) -> Result<Gate, String> {
+    let (name, value) = text.split_once('=').ok_or("it must be like pass_rate=0.8")?;
+    let Some(name) = GateName::parse(name) else {
+        let known: Vec<&str> = GateName::ALL.iter().map(|gate| gate.name()).collect();
+        let hint = closest(name, &known).map_or_else(
+            || format!("the gates are {}", known.join(", ")),
+            |known| format!("did you mean \"{known}\"?"),
+        );
+        return Err(format!("there is no gate \"{name}\"; {hint}"));
+    };
+    let value = match (name, value) {
+        (GateName::AllCasesPass, "true") => Ok(1.0),
+        _ => value.parse(),
+    };
+    let threshold = value.ok().and_then(Ratio::new);
+    Ok(Gate { name, threshold: threshold.ok_or("its value must be between 0 and 1")? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_gate_can_be_asked_for_and_nothing_else() {
+        for name in GateName::ALL {
+            assert_eq!(parse(&format!("{}=0.5", name.name())).map(|gate| gate.name), Ok(name));
+            assert!(LONG_HELP.contains(name.name()), "{}", name.name());
+        }
+        for (text, told) in [
+            ("pass_rat=1", "did you mean \"pass_rate\"?"),
+            ("x=1", "the gates are all_cases_pass"),
+            ("pass_rate", "like pass_rate=0.8"),
+            ("pass_rate=1.1", "between 0 and 1"),
+            ("pass_rate=-0.1", "between 0 and 1"),
+            ("pass_rate=NaN", "between 0 and 1"),
+            ("pass_rate=true", "between 0 and 1"),
+            ("pass_rate=", "between 0 and 1"),
+        ] {
+            let error = parse(text).expect_err(text);
+            assert!(error.contains(told), "{text}: {error}");
+        }
+        assert_eq!(parse("all_cases_pass=true").map(|gate| gate.threshold.get()), Ok(1.0));
+    }
+}

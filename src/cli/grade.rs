@@ -1,0 +1,89 @@
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+
+use super::complain;
+use super::evals::Judging;
+use super::exam::parse_ratio;
+use super::gates::Gates;
+use crate::dialects;
+use crate::model::Ratio;
+
+mod output;
+mod stored;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum grade latest                  the latest run, with today's checks and judge
+  practicum grade 20261115-21 --no-judge
+  practicum grade --output answer.md --spec find-venues.eval.json
+  practicum grade --output - --spec evals.yaml --case sql-* --json < answer.md
+  practicum grade --output answer.md --spec evals.json --judge
+
+A stored run is marked by what was kept of it: no agent runs. The new marking is a run of its own
+that says what it was graded from; the old one stays as it was. What is no longer there (a
+workspace to run commands in, files that the agent left alone) is not scored. The exit codes are
+those of run.
+
+A captured text is marked against every case of the eval file that a text can answer, in whatever
+format the file is; no skill, no agent and no model is needed. Judged checks are asked only with
+--judge and are not scored otherwise. Checks of tools, files or activation need a run, and are not
+scored either.
+
+Exit codes with --output:
+  0  every gate holds; without --judge, judged checks and their gates count neither way
+  1  a gate failed
+  2  bad usage, an invalid eval file, or nothing in it that a text can answer
+  3  a required check that was asked has no answer (see --allow-unscored)")]
+pub struct Args {
+    /// The run to mark again: its id, a part of it, its path, or latest
+    #[arg(required_unless_present = "output", conflicts_with = "output")]
+    run: Option<String>,
+    /// The captured text to mark instead, or - for standard input
+    #[arg(long, value_name = "FILE", requires = "spec")]
+    output: Option<PathBuf>,
+    /// The eval file whose checks mark it
+    #[arg(long, value_name = "SPEC", requires = "output")]
+    spec: Option<PathBuf>,
+    /// Read the eval file as this format instead of recognising it
+    #[arg(long, requires = "output", value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    dialect: Option<String>,
+    /// Only cases whose id matches (* and ? are wildcards; repeatable)
+    #[arg(long, value_name = "GLOB", requires = "output")]
+    case: Vec<String>,
+    /// Ask the judge about the judged checks of a captured text
+    #[arg(long, requires = "output")]
+    judge: bool,
+    /// Leave the judged checks of a run unscored
+    #[arg(long, conflicts_with = "output")]
+    no_judge: bool,
+    #[command(flatten)]
+    judging: Judging,
+    /// Ask every judge, even if nothing that decides the answer has changed
+    #[arg(long)]
+    no_cache: bool,
+    /// A script that answers in place of the judge's model
+    #[arg(long, value_name = "FILE")]
+    script: Option<PathBuf>,
+    #[command(flatten)]
+    gates: Gates,
+    /// The share that may stay unscored: of a run's trials, or of a captured text's required checks
+    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
+    allow_unscored: Ratio,
+    /// Print the results as JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+    /// The project whose runs are meant, or anything in it
+    #[arg(long, default_value = ".", conflicts_with = "output")]
+    project: PathBuf,
+}
+
+pub fn main(args: &Args) -> u8 {
+    let graded = match (&args.run, &args.output, &args.spec) {
+        (Some(run), _, _) => stored::grade(args, run),
+        (None, Some(output), Some(spec)) => output::grade(args, output, spec),
+        (None, _, _) => Err(anyhow!("name a run, or give --output and --spec")),
+    };
+    graded.unwrap_or_else(|error| complain(&error))
+}

@@ -1,0 +1,156 @@
+//! `grade --output`: a captured text against an eval file.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+
+use super::Args;
+use crate::captured::{self, Captured};
+use crate::cli::exam::heed_interrupts;
+use crate::cli::{colour, environment, print, print_json, runtime};
+use crate::dialects;
+use crate::gateway::{Budget, Ledger, Prices};
+use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
+use crate::judge::Scrub;
+use crate::model::{CheckResult, Severity};
+use crate::pipeline::Stop;
+use crate::plan::{CaseGlob, Planned};
+use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
+use crate::settings::{Layers, project_root};
+use crate::store::Scrubber;
+
+pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
+    let environment = environment();
+    let dialect = args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name());
+    let ask = Ask { paths: vec![spec.to_owned()], dialect, script: args.script.clone(), ..Ask::default() };
+    let reading = intake::read(&ask, &environment)?;
+    if reading.has_errors() {
+        show_errors(&reading);
+        bail!("the eval file cannot be understood; nothing was marked");
+    }
+    let project = project_root(&std::path::absolute(spec)?);
+    let flags: BTreeMap<&'static str, String> = args.judging.flags().collect();
+    let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
+    let mut suites = intake::outline(reading, &layers)?;
+    for planned in &mut suites {
+        planned.script = args.script.as_ref().map(std::path::absolute).transpose()?;
+    }
+    captured::keep_answerable_gates(&mut suites, args.judge);
+    args.gates.apply(&mut suites);
+    warn_about_inputs(&suites);
+
+    let text = read_text(output).with_context(|| format!("cannot read {}", output.display()))?;
+    let cases: Vec<CaseGlob> = args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect();
+    let runtime = runtime().context("cannot start")?;
+    let stop = Stop::default();
+    let marked = runtime.block_on(async {
+        tokio::spawn(heed_interrupts(stop.clone()));
+        let means = match args.judge {
+            true => {
+                Some(intake::means(&suites, &ask, &environment, &shared(args, &layers, &project)?).await?)
+            }
+            false => None,
+        };
+        let captured = Captured {
+            text,
+            suites: &suites,
+            means: means.as_deref(),
+            cancel: &stop.now,
+            cases: &cases,
+            allow_unscored: args.allow_unscored,
+        };
+        Ok::<_, IntakeError>(captured.mark().await)
+    })?;
+    let Some(marked) = marked else {
+        bail!("{} has no case that this text could answer; nothing was marked", spec.display());
+    };
+    let several = marked.cases.len() > 1;
+    let named = |case: &str, result: &CheckResult| match several {
+        true => format!("{case}/{}", result.check),
+        false => result.check.clone(),
+    };
+    let results: Vec<(String, CheckResult)> = marked
+        .cases
+        .into_iter()
+        .flat_map(|(case, results)| {
+            results.into_iter().map(|result| (named(&case, &result), result)).collect::<Vec<_>>()
+        })
+        .collect();
+    if args.json {
+        print_json(&Graded {
+            schema_version: 1,
+            results: results.into_iter().map(document).collect(),
+            gates: marked.gates.into_iter().map(GradedGate::from).collect(),
+            ok: marked.exit == 0,
+        })?;
+    } else {
+        let text = render_graded(marked.exit, &results, &marked.gates);
+        let plain = anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
+        print(&if plain { anstream::adapter::strip_str(&text).to_string() } else { text })?;
+    }
+    Ok(marked.exit)
+}
+
+fn document((id, result): (String, CheckResult)) -> GradedCheck {
+    GradedCheck {
+        id,
+        verdict: (&result.verdict).into(),
+        score: result.score,
+        // What speaks against a finding is no evidence for it.
+        why: std::iter::once(result.rationale)
+            .chain(result.weak)
+            .chain(result.flags)
+            .collect::<Vec<_>>()
+            .join("; "),
+        evidence: result.evidence,
+    }
+}
+
+/// Only what keeps the file from being used: a skill that is not there is nothing to this command.
+fn show_errors(reading: &Reading) {
+    for file in &reading.files {
+        let diagnostics = file.lowered.diagnostics.only(Severity::Error);
+        eprint!("{}", render_diagnostics(&diagnostics, &file.path, &file.text, colour()));
+    }
+}
+
+/// What a run would have been given, and a captured text was not.
+fn warn_about_inputs(suites: &[Planned]) {
+    for Planned { suite, .. } in suites {
+        if suite.cases.iter().any(|case| !case.room.files.is_empty()) {
+            let key = if suite.origin.dialect == "clauditor" { "input_files" } else { "files" };
+            eprintln!("WARNING: --output bypasses the runner; {key} declaration is ignored.");
+        }
+    }
+}
+
+/// No captured answer is longer.
+const LONGEST: u64 = 256 * 1024 * 1024;
+
+fn read_text(path: &Path) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    if path == Path::new("-") {
+        std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes)?;
+    } else {
+        std::fs::File::open(path)?.take(LONGEST + 1).read_to_end(&mut bytes)?;
+    }
+    if bytes.len() as u64 > LONGEST {
+        bail!("it is longer than {LONGEST} bytes");
+    }
+    Ok(String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// What the judges share. Alone they have no budget; what they answered before is kept with the runs of
+/// the project, if it has any.
+pub fn shared(args: &Args, layers: &Layers, project: &Path) -> Result<Shared, IntakeError> {
+    let scrubber = Scrubber::new(layers.environment());
+    let scrub: Scrub = Arc::new(move |text| scrubber.text(text));
+    // A captured text may lie anywhere; only a project that has records keeps answers too.
+    let fresh = args.no_cache || !project.join(".practicum").is_dir();
+    let bench = Bench::of(project, layers, &scrub, fresh)?;
+    Ok(Shared { ledger: Arc::new(Ledger::new(Budget::default(), Prices::default())), scrub, bench })
+}

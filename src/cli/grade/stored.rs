@@ -1,0 +1,186 @@
+//! `grade RUN`: a stored run, marked again.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+
+use super::Args;
+use super::output::shared;
+use crate::cli::exam::{heed_interrupts, info};
+use crate::cli::report::Reports;
+use crate::cli::{environment, print, print_json, runtime};
+use crate::event::{Sink, Sinks};
+use crate::intake::{self, Ask, IntakeError, Stored};
+use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts};
+use crate::pipeline::{Again, Stop, mark_again};
+use crate::plan::{Plan, Planned};
+use crate::report::{Progress, Regraded, Results, render_changes, safe};
+use crate::settings::{Layers, project_root};
+use crate::stage::Rooms;
+use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
+
+/// The settings that decide marks. What a flag said when the run was made holds until one says
+/// otherwise.
+const DECIDING: [&str; 5] =
+    ["trigger-threshold", "judge.model", "judge.provider", "judge.transport", "judge.votes"];
+
+pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
+    let environment = environment();
+    let here = project_root(&std::path::absolute(&args.project)?);
+    let from = RunDir::find(&here, wanted).map_err(|why| anyhow!(why))?;
+    if Live::read(from.path()).is_some_and(|live| live.is_running()) {
+        bail!("run {} is still going on", from.id());
+    }
+    let made = from.info().map_err(|why| anyhow!(why))?;
+    let old =
+        records(from.path()).with_context(|| format!("run {} has no record of its trials", from.id()))?;
+    let project = project_of(&from).unwrap_or(here);
+
+    let layers =
+        Layers::read(flags(args, &made), environment.clone(), &project).map_err(IntakeError::from)?;
+    let (stored, mut notices) = intake::stored_suites(&made, &environment)?;
+    let (then, today): (Vec<Option<Suite>>, Vec<_>) =
+        stored.into_iter().map(|Stored { then, today }| (then, today)).unzip();
+    let agents: Vec<String> = made.trials.iter().map(|trial| trial.condition.agent.clone()).collect();
+    let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..Ask::default() };
+    let mut suites = intake::outline_of(today, &layers)?;
+    // Only the judge is asked anything here.
+    for planned in suites.iter_mut().filter(|_| !args.no_judge) {
+        planned.script = intake::choose_script(&ask, &planned.suite, &agents);
+    }
+    args.gates.apply(&mut suites);
+    let (trials, told) = still_there(&made, &suites, &old);
+    notices.extend(told);
+    notices.extend(asked_otherwise(&then, &suites, &trials));
+    let plan = Plan { suites, trials };
+    for notice in &notices {
+        eprintln!("note: {}", safe(notice));
+    }
+    if plan.trials.is_empty() {
+        bail!("today's evals have no case of run {}; there is nothing to mark", from.id());
+    }
+
+    let runtime = runtime().context("cannot start")?;
+    // Before there is a record: what cannot begin leaves none.
+    let shared = shared(args, &layers, &project)?;
+    let means = runtime.block_on(intake::means(&plan.suites, &ask, &environment, &shared))?;
+    let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
+    let graded_from = Some(from.id().to_owned());
+    let (scripted, replayed) = (made.scripted, made.replayed);
+    run_dir.write_info(&RunInfo { graded_from, replayed, ..info(&plan, &run_dir, scripted, notices) })?;
+    Live::mark(run_dir.path(), &Rooms::place(run_dir.id())).context("cannot mark the run")?;
+    let scrubber = Scrubber::new(&environment);
+    let sinks: Vec<Box<dyn Sink>> =
+        vec![Box::new(run_dir.log(scrubber.clone())?), Box::new(Progress::new(std::io::stderr()))];
+    let stop = Stop::default();
+    let again = Again {
+        plan,
+        suites: means,
+        from: from.clone(),
+        old,
+        run_dir: run_dir.clone(),
+        scrubber,
+        allow_unscored: args.allow_unscored,
+        noise: read_noise(&project).map_err(|why| anyhow!(why))?,
+        stop: stop.clone(),
+    };
+    let (summary, records) = runtime.block_on(async {
+        tokio::spawn(heed_interrupts(stop));
+        mark_again(&again, Sinks::new(sinks)).await
+    })?;
+    Live::clear(run_dir.path());
+    let changes = changes(&again, &then, &records);
+    let document = Regraded {
+        schema_version: 1,
+        run: run_dir.id().to_owned(),
+        graded_from: from.id().to_owned(),
+        changes,
+        summary,
+    };
+    run_dir.write_json("changes.json", &document)?;
+    if args.json {
+        print_json(&document)?;
+    } else {
+        let results = Results::open(run_dir).map_err(|why| anyhow!(why))?;
+        Reports::default().show(&results, false)?;
+        print(&render_changes(&document))?;
+    }
+    Ok(document.summary.exit)
+}
+
+/// The project that a run is stored in; `None` for one that was copied elsewhere.
+fn project_of(run: &RunDir) -> Option<PathBuf> {
+    let runs = run.path().parent()?;
+    let is_store = runs.ends_with(".practicum/runs");
+    is_store.then(|| runs.ancestors().nth(2).map(Path::to_owned)).flatten()
+}
+
+/// What flags said when the run was made, under what they say now.
+fn flags(args: &Args, made: &RunInfo) -> BTreeMap<&'static str, String> {
+    let said = |name: &str| {
+        let rows = made.settings.iter().find_map(|rows| rows.get(name));
+        rows.filter(|row| row.from == "flag").map(|row| row.value.clone())
+    };
+    let then = DECIDING.into_iter().filter_map(|name| Some((name, said(name)?)));
+    then.chain(args.judging.flags()).collect()
+}
+
+/// The run's trials that today's suites still have, and words about the others.
+fn still_there(
+    made: &RunInfo,
+    suites: &[Planned],
+    old: &BTreeMap<TrialId, TrialRecord>,
+) -> (Vec<Trial>, Vec<String>) {
+    let place = |planned: &PlannedTrial| {
+        let suite = suites.iter().position(|suite| suite.suite.name == planned.suite)?;
+        let case = suites[suite].suite.cases.iter().position(|case| case.id == planned.case)?;
+        Some((suite, case))
+    };
+    let (mut trials, mut gone, mut unfinished) = (Vec::new(), Vec::new(), 0);
+    for planned in &made.trials {
+        match place(planned) {
+            None if !gone.contains(&planned.case) => gone.push(planned.case.clone()),
+            None => {}
+            Some(_) if !old.contains_key(&planned.id) => unfinished += 1,
+            Some((suite, case)) => {
+                let PlannedTrial { id, condition, attempt, .. } = planned.clone();
+                trials.push(Trial { id, suite, case, condition, attempt });
+            }
+        }
+    }
+    let mut told: Vec<String> =
+        gone.iter().map(|case| format!("case {case} is no longer in the evals, so it is left out")).collect();
+    if unfinished > 0 {
+        told.push(format!("{unfinished} trials were never finished, so they are left out"));
+    }
+    (trials, told)
+}
+
+/// Cases that now ask something else than the agent was asked.
+fn asked_otherwise(then: &[Option<Suite>], today: &[Planned], trials: &[Trial]) -> Vec<String> {
+    let mut told = Vec::new();
+    for trial in trials {
+        let case = &today[trial.suite].suite.cases[trial.case];
+        let before = then[trial.suite].iter().flat_map(|suite| &suite.cases).find(|old| old.id == case.id);
+        let text = format!("case {} asks something else today; its old answers are marked", case.id);
+        if before.is_some_and(|before| before.stimulus != case.stimulus) && !told.contains(&text) {
+            told.push(text);
+        }
+    }
+    told
+}
+
+fn changes(again: &Again, then: &[Option<Suite>], records: &[TrialRecord]) -> Vec<VerdictChange> {
+    let mut changes = Vec::new();
+    for (trial, record) in again.plan.trials.iter().zip(records) {
+        let (_, case) = again.plan.case(trial);
+        let before = then[trial.suite].iter().flat_map(|suite| &suite.cases).find(|old| old.id == case.id);
+        let is_changed = |id: &str| {
+            let was = before.and_then(|before| before.checks.iter().find(|check| check.id == id));
+            was.is_some_and(|was| case.checks.iter().all(|check| check != was))
+        };
+        changes.extend(changed_verdicts(&again.old[&trial.id], record, is_changed));
+    }
+    changes
+}

@@ -1,0 +1,93 @@
+use std::path::PathBuf;
+
+use super::{complain, index, print, print_json};
+use crate::history::{Trend, sparkline, trend};
+use crate::report::safe;
+use crate::settings::project_root;
+use crate::store::{Metric, Scope};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum trend                          the pass rate, run by run
+  practicum trend f1 --suite triggers      how well the skill is picked up
+  practicum trend seconds --agent claude   how long a trial takes
+  practicum trend pass_rate --arm without  the same without the skill")]
+pub struct Args {
+    /// What to follow: a share of answers, or the mean of a trial's cost, seconds or tokens
+    #[arg(default_value = "pass_rate", value_parser = clap::builder::PossibleValuesParser::new(Metric::ALL.map(Metric::name)))]
+    metric: String,
+    /// Only this suite
+    #[arg(long, value_name = "NAME")]
+    suite: Option<String>,
+    /// Only this case
+    #[arg(long, value_name = "ID")]
+    case: Option<String>,
+    /// Only this agent
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only this arm; without it, all but the one without the skill
+    #[arg(long, value_name = "ARM")]
+    arm: Option<String>,
+    /// At most so many of the newest runs
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    last: usize,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+    /// The project, or anything in it
+    #[arg(long, default_value = ".")]
+    project: PathBuf,
+}
+
+pub fn main(args: &Args) -> u8 {
+    run(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn run(args: &Args) -> anyhow::Result<()> {
+    let project = project_root(&std::path::absolute(&args.project)?);
+    let metric = Metric::parse(&args.metric).unwrap_or(Metric::PassRate);
+    let scope = Scope {
+        suite: args.suite.clone(),
+        case: args.case.clone(),
+        agent: args.agent.clone(),
+        arm: args.arm.clone(),
+    };
+    let trend = trend(&index(&project)?, metric, &scope, args.last)?;
+    match args.json {
+        true => print_json(&trend),
+        false => print(&in_words(&trend, metric)),
+    }
+}
+
+fn in_words(trend: &Trend, metric: Metric) -> String {
+    let values: Vec<Option<f64>> = trend.points.iter().map(|point| point.value).collect();
+    let mut told = values.iter().flatten();
+    let (Some(first), last) = (told.next(), told.next_back()) else {
+        return format!("no run measured {} of it\n", metric.name());
+    };
+    let change = last.map(|last| format!(" → {}", shown(*last, metric))).unwrap_or_default();
+    let line = sparkline(&values, metric.is_share());
+    let mut out = format!("{}  {line}  {}{change}\n\n", metric.name(), shown(*first, metric));
+    for point in trend.points.iter().rev() {
+        let value = point.value.map_or_else(|| "–".to_owned(), |value| shown(value, metric));
+        out.push_str(&format!("  {}  {value:>8}  n {}\n", safe(&point.run), point.n));
+    }
+    out
+}
+
+fn shown(value: f64, metric: Metric) -> String {
+    match metric {
+        Metric::Cost => format!("${value:.4}"),
+        Metric::Seconds => format!("{value:.1} s"),
+        Metric::Tokens => format!("{value:.0}"),
+        Metric::PassRate
+        | Metric::CriteriaPassRate
+        | Metric::MeanScore
+        | Metric::Precision
+        | Metric::Recall
+        | Metric::F1
+        | Metric::Accuracy
+        | Metric::Unscored => format!("{value:.2}"),
+    }
+}

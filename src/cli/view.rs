@@ -1,0 +1,57 @@
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::Context;
+
+use super::{complain, print, runtime};
+use crate::serve::Viewer;
+use crate::settings::project_root;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Serves a page of this project's runs on this machine, for whoever has the address, until interrupted.
+Nobody on other machines can reach it, and it asks for nothing from elsewhere.")]
+pub struct Args {
+    /// The project, or anything in it
+    #[arg(default_value = ".")]
+    path: PathBuf,
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+    /// The port to serve on; any free one if not given
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    port: u16,
+}
+
+pub fn main(args: &Args) -> u8 {
+    view(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn view(args: &Args) -> anyhow::Result<()> {
+    let project = project_root(&std::path::absolute(&args.path)?);
+    runtime().context("cannot start")?.block_on(async {
+        let viewer = Viewer::open(&project, args.port).await.context("cannot serve")?;
+        print(&format!("{}\n", viewer.url()))?;
+        if args.open {
+            open(viewer.url());
+        }
+        tokio::select! {
+            served = viewer.serve() => served.context("cannot serve"),
+            _ = tokio::signal::ctrl_c() => Ok(()),
+        }
+    })
+}
+
+/// Asks the desktop for a browser. Whoever has none has the address.
+fn open(url: &str) {
+    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let started = Command::new(program)
+        .arg(url)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    if started.is_err() {
+        eprintln!("note: no browser could be opened; the address is above");
+    }
+}

@@ -1,0 +1,220 @@
+//! Trials and checks as tables for other programs.
+
+use std::io::Write;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::store::{CheckRow, Index, IndexError, TrialFilter, TrialRow};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Table {
+    /// One row a trial.
+    Trials,
+    /// One row for each check of each trial.
+    Checks,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    Jsonl,
+    Csv,
+}
+
+/// A trial: a line of `export`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(title = "A trial (a line of export)")]
+pub struct ExportedTrial {
+    #[serde(flatten)]
+    pub of: Identity,
+    pub verdict: String,
+    /// Why there is no answer.
+    pub why: Option<String>,
+    /// What happened to the agent's process.
+    pub ended: String,
+    /// What the case wants of the skill's activation.
+    pub expect: Option<String>,
+    pub fired: Option<bool>,
+    pub cost_usd: Option<f64>,
+    pub seconds: f64,
+    /// Those that went in and came out.
+    pub tokens: u64,
+    /// Whether it was taken over from an earlier run.
+    pub reused: bool,
+}
+
+/// A check of a trial: a line of `export --table checks`.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+#[schemars(title = "A check of a trial (a line of export --table checks)")]
+pub struct ExportedCheck {
+    #[serde(flatten)]
+    pub of: Identity,
+    pub check: String,
+    pub required: bool,
+    pub judged: bool,
+    pub verdict: String,
+    /// On the check's own scale.
+    pub score: Option<f64>,
+}
+
+/// Which trial.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Identity {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub run: String,
+    pub trial: String,
+    pub suite: String,
+    pub case: String,
+    pub agent: String,
+    /// The model that was asked for; `None` is the agent's own choice.
+    pub model: Option<String>,
+    pub arm: String,
+    pub mode: String,
+    pub attempt: u32,
+}
+
+/// Writes a table, a row at a time.
+pub fn export(
+    index: &Index,
+    filter: &TrialFilter,
+    table: Table,
+    format: Format,
+    out: &mut dyn Write,
+) -> Result<std::io::Result<()>, IndexError> {
+    if let Err(error) = head(table, format, out) {
+        return Ok(Err(error));
+    }
+    let mut failed = None;
+    let written = index.each_trial(filter, |trial| match table {
+        Table::Trials => row(format, &exported_trial(trial), out),
+        Table::Checks => match index.checks_of(trial.n) {
+            Ok(checks) => {
+                checks.into_iter().try_for_each(|check| row(format, &exported_check(&trial, check), out))
+            }
+            Err(error) => {
+                failed = Some(error);
+                Err(std::io::ErrorKind::Other.into())
+            }
+        },
+    });
+    match failed {
+        Some(error) => Err(error),
+        None => written,
+    }
+}
+
+/// The names of the columns, where the format has such a line.
+fn head(table: Table, format: Format, out: &mut dyn Write) -> std::io::Result<()> {
+    let empty = match (format, table) {
+        (Format::Jsonl, _) => return Ok(()),
+        (Format::Csv, Table::Trials) => serde_json::to_value(ExportedTrial::default())?,
+        (Format::Csv, Table::Checks) => serde_json::to_value(ExportedCheck::default())?,
+    };
+    let names: Vec<&str> = columns(&empty).map(|(name, _)| name).collect();
+    write!(out, "{}\r\n", names.join(","))
+}
+
+fn row(format: Format, row: &impl Serialize, out: &mut dyn Write) -> std::io::Result<()> {
+    match format {
+        Format::Jsonl => writeln!(out, "{}", serde_json::to_string(row)?),
+        Format::Csv => {
+            let value = serde_json::to_value(row)?;
+            let cells: Vec<String> = columns(&value).map(|(_, value)| cell(value)).collect();
+            write!(out, "{}\r\n", cells.join(","))
+        }
+    }
+}
+
+/// What a table has of a row: all but the version, which is for readers of JSON.
+fn columns(row: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let all = row.as_object().into_iter().flatten();
+    all.map(|(name, value)| (name.as_str(), value)).filter(|(name, _)| *name != "schema_version")
+}
+
+fn verdict(passed: Option<bool>) -> String {
+    let name = match passed {
+        Some(true) => "pass",
+        Some(false) => "fail",
+        None => "not_scored",
+    };
+    name.to_owned()
+}
+
+fn identity(trial: &TrialRow) -> Identity {
+    Identity {
+        schema_version: 1,
+        run: trial.run.clone(),
+        trial: trial.id.clone(),
+        suite: trial.suite.clone(),
+        case: trial.case.clone(),
+        agent: trial.agent.clone(),
+        model: trial.model.clone(),
+        arm: trial.arm.clone(),
+        mode: trial.mode.clone(),
+        attempt: trial.attempt,
+    }
+}
+
+fn exported_trial(trial: TrialRow) -> ExportedTrial {
+    ExportedTrial {
+        of: identity(&trial),
+        verdict: verdict(trial.passed),
+        why: trial.why,
+        ended: trial.ended,
+        expect: trial.expect,
+        fired: trial.fired,
+        cost_usd: trial.cost_usd,
+        seconds: trial.seconds,
+        tokens: trial.tokens,
+        reused: trial.reused,
+    }
+}
+
+fn exported_check(trial: &TrialRow, check: CheckRow) -> ExportedCheck {
+    ExportedCheck {
+        of: identity(trial),
+        check: check.id,
+        required: check.required,
+        judged: check.judged,
+        verdict: verdict(check.passed),
+        score: check.score,
+    }
+}
+
+/// A cell of a CSV file. A text that a spreadsheet would take for a formula begins with an
+/// apostrophe, as those programs themselves do it.
+fn cell(value: &Value) -> String {
+    let text = match value {
+        Value::Null => return String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => format!("'{text}"),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match text.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", text.replace('"', "\"\"")),
+        false => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn cells() {
+        for (value, expected) in [
+            (json!(null), ""),
+            (json!("plain"), "plain"),
+            (json!("a,\"b\"\nc"), "\"a,\"\"b\"\"\nc\""),
+            (json!("=HYPERLINK(\"x\")"), "\"'=HYPERLINK(\"\"x\"\")\""),
+            (json!(-1.5), "-1.5"),
+            (json!(true), "true"),
+        ] {
+            assert_eq!(cell(&value), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! From what was seen of a trial to what its checks found.
+//!
+//! In: a case, an `Observation`, the workspace as far as it is there, a judge if there is one. Out:
+//! `Marked`. The one path for trials that have just run and for those that are marked again.
+//! Never: runs an agent; finds anything in a run that did not come to its end.
+
+use crate::gateway::Scope;
+use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
+use crate::model::{
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation,
+    Remarks, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
+};
+use crate::score::{self, Names};
+
+/// What one trial is marked by.
+pub struct Sheet<'s> {
+    pub suite: &'s Suite,
+    pub case: &'s Case,
+    /// Those of the case's checks that apply.
+    pub checks: Vec<&'s Check>,
+    pub arm: Arm,
+    /// The skills that were staged: their own names, and those they had in the room.
+    pub skills: Vec<(String, String)>,
+    /// Whether checks may run what the eval's author wrote.
+    pub trusted: bool,
+}
+
+/// Who judges, and where.
+pub struct Jury<'j> {
+    /// Why nobody does, if nobody does.
+    pub judge: Result<&'j Judge, Why>,
+    pub sitting: Sitting<'j>,
+    /// Gives an address of this trial's own, where a gateway stands between us and the judge's model.
+    pub address: &'j (dyn Fn() -> Option<Scope> + Sync),
+    /// What that gateway is called where it has something to tell.
+    pub gateway: &'static str,
+}
+
+/// Text of fewer bytes is marked at once.
+const AT_ONCE: usize = 64 * 1024;
+
+/// What marking gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Marked {
+    pub checks: Vec<CheckResult>,
+    pub verdict: Verdict,
+    /// Whether the skill that the case is about fired; `None` where nobody can say.
+    pub fired: Option<bool>,
+    /// Which skills the run was about, and which it took up.
+    pub skills: SkillUse,
+    /// What the judge noticed beside what it was asked.
+    pub remarks: Remarks,
+    /// What is worth telling of the judge, and changes no verdict.
+    pub notes: Vec<String>,
+}
+
+impl Sheet<'_> {
+    /// Marks with code, then asks the judge about the rest.
+    pub async fn mark(
+        &self,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        fixture_notes: &[String],
+        jury: &Jury<'_>,
+    ) -> Marked {
+        let decide = || self.decide(seen, workspace);
+        let findings = if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) };
+        let marks = self.judge(seen, workspace, fixture_notes, jury).await;
+        self.gather(seen, findings, marks)
+    }
+
+    /// Checks may run programs and read large files, which others need not wait for; short work is done
+    /// sooner than another thread could take over what waits.
+    fn is_short_work(&self, seen: &Observation) -> bool {
+        let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if rule.runs_code());
+        let short = seen.output.len() < AT_ONCE && seen.files.is_empty() && seen.steps.len() < AT_ONCE / 1024;
+        short && !self.checks.iter().any(code)
+    }
+
+    /// Marks with code alone; what only a judge can say stays open for this reason.
+    pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: &Why) -> Marked {
+        let unanswered = Questions::of(self.checks.iter().copied()).unanswered(why);
+        self.gather(seen, self.decide(seen, workspace), unanswered)
+    }
+
+    /// What code alone can say; `None` for what only a judge can.
+    pub fn decide(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
+        if !seen.ended.can_be_marked() {
+            return vec![Some(Finding::not_scored(Why::Ended(seen.ended))); self.checks.len()];
+        }
+        let mut findings = score::mark(&self.checks, seen, workspace, self.trusted);
+        let names = self.names();
+        for (check, finding) in self.checks.iter().zip(&mut findings) {
+            if let CheckKind::Activation(activation) = &check.kind {
+                *finding = Some(score::mark_activation(activation, seen, &names));
+            }
+        }
+        findings
+    }
+
+    async fn judge(
+        &self,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        fixture_notes: &[String],
+        jury: &Jury<'_>,
+    ) -> Marks {
+        let questions = Questions::of(self.checks.iter().copied());
+        if questions.is_empty() || !seen.ended.can_be_marked() {
+            return questions.unanswered(&Why::Ended(seen.ended));
+        }
+        let judge = match &jury.judge {
+            Err(why) => return questions.unanswered(why),
+            Ok(judge) => judge,
+        };
+        let context = self.case.context.as_deref();
+        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+        let Some(scope) = (jury.address)() else {
+            return judge.mark(&questions, &exhibit, &jury.sitting).await;
+        };
+        let judge = judge.at(|api| scope.base_url_for(api));
+        let mut marks = judge.mark(&questions, &exhibit, &jury.sitting).await;
+        let told = scope.finish().into_iter().map(|note| format!("judge: {}: {note}", jury.gateway));
+        marks.notes.extend(told);
+        marks
+    }
+
+    /// Puts together what code and judge found.
+    fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, mut marks: Marks) -> Marked {
+        let mut checks = Vec::new();
+        for (check, finding) in self.checks.iter().zip(findings) {
+            match finding {
+                Some(finding) => checks.push(result(check, Mark::new(&check.id, &check.id, finding))),
+                None => checks.extend(marks.take(&check.id).into_iter().map(|mark| result(check, mark))),
+            }
+        }
+        Marked {
+            verdict: self.verdict(seen, &checks),
+            fired: self.fired(seen),
+            skills: self.skill_use(seen),
+            checks,
+            remarks: marks.remarks,
+            notes: marks.notes,
+        }
+    }
+
+    fn skill_use(&self, seen: &Observation) -> SkillUse {
+        let about = match observed_activation(self.case) {
+            Some(activation) => activation.skills.clone(),
+            None => Vec::new(),
+        };
+        let names = self.names();
+        let mut activated: Vec<String> =
+            seen.activated.iter().map(|activated| names.own(&activated.skill).to_owned()).collect();
+        activated.sort_unstable();
+        activated.dedup();
+        let invoked = match &self.case.stimulus {
+            Stimulus::SkillCommand { .. } => true,
+            Stimulus::Turns(turns) => {
+                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| names.has(name))
+            }
+        };
+        SkillUse { about, activated, invoked }
+    }
+
+    fn names(&self) -> Names {
+        Names::new(self.skills.clone())
+    }
+
+    fn verdict(&self, seen: &Observation, checks: &[CheckResult]) -> Verdict {
+        let own: Vec<String> = self.suite.skills.iter().map(|skill| skill.name.clone()).collect();
+        let staged: Vec<String> = self.skills.iter().map(|(_, staged)| staged.clone()).collect();
+        match score::arm_problem(self.arm, &staged, &own, seen) {
+            Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
+            Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_when),
+        }
+    }
+
+    /// Whether the skill that the case is about fired. A skill invoked by its command did not
+    /// fire by itself, so that says nothing.
+    fn fired(&self, seen: &Observation) -> Option<bool> {
+        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.skills.is_empty() {
+            return None;
+        }
+        let asked = self.checks.iter().find_map(|check| match &check.kind {
+            CheckKind::Activation(activation) => Some(activation.skills.clone()),
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        });
+        let skills =
+            asked.unwrap_or_else(|| self.suite.skills.iter().map(|skill| skill.name.clone()).collect());
+        match score::fired(&skills, seen, &self.names()) {
+            Fired::Yes(_) => Some(true),
+            Fired::No => Some(false),
+            Fired::Unknown(_) => None,
+        }
+    }
+}
+
+/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
+fn commanded(prompt: &str) -> Option<&str> {
+    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
+    let word = rest.split(|c: char| c.is_whitespace()).next()?;
+    word.rsplit(':').next().filter(|name| !name.is_empty())
+}
+
+/// A check to which nobody can find an answer.
+pub fn unanswered(check: &Check, why: &Why) -> CheckResult {
+    result(check, Mark::new(&check.id, &check.id, Finding::not_scored(why.clone())))
+}
+
+/// What is recorded of one thing that a check found.
+fn result(check: &Check, mark: Mark) -> CheckResult {
+    let Mark { check: _, id, finding, weak, flags, votes } = mark;
+    CheckResult {
+        check: id,
+        required: check.need == Need::Required,
+        verdict: finding.verdict,
+        score: finding.score,
+        scale: match &check.kind {
+            CheckKind::Judged(judged) => Some(judged.scale),
+            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        },
+        rationale: finding.rationale,
+        evidence: finding.evidence,
+        weak,
+        flags,
+        votes,
+    }
+}
+
+/// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is
+/// never counted with what was seen.
+pub fn expectation(case: &Case) -> Option<Expect> {
+    observed_activation(case).map(|activation| activation.expect)
+}
+
+fn observed_activation(case: &Case) -> Option<&Activation> {
+    case.checks.iter().find_map(|check| match &check.kind {
+        CheckKind::Activation(activation) => Some(activation).filter(|asked| asked.by == By::Observed),
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_skill_that_the_user_names_is_recognised() {
+        for (prompt, expected) in [
+            ("/greeter Alice", Some("greeter")),
+            ("  $greeter", Some("greeter")),
+            ("/harbour:greeter now", Some("greeter")),
+            ("Use /greeter", None),
+            ("/ nothing", None),
+            ("greeter", None),
+        ] {
+            assert_eq!(commanded(prompt), expected, "{prompt}");
+        }
+    }
+}

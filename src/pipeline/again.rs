@@ -1,0 +1,142 @@
+//! A stored run, marked again: no agent, today's checks, today's judge.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Instant;
+
+use futures_util::StreamExt;
+use futures_util::stream;
+
+use super::reuse::take_over;
+use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
+use crate::aggregate::{Outcome, Tally};
+use crate::event::{RunEvent, Sinks};
+use crate::gateway::ScopeKind;
+use crate::judge::Sitting;
+use crate::marking::{Jury, Sheet, expectation, unanswered};
+use crate::model::{Digest, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::plan::{Plan, applicable};
+use crate::recall::recall;
+use crate::store::{RunDir, Scrubber, StoreError};
+
+/// Everything that marking again needs.
+pub struct Again {
+    /// Today's suites, and the trials of the stored run that are of them.
+    pub plan: Plan,
+    /// One for each suite of the plan.
+    pub suites: Vec<SuiteMeans>,
+    /// The run that is marked again. It stays as it is.
+    pub from: RunDir,
+    pub old: BTreeMap<TrialId, TrialRecord>,
+    /// Where the new marking goes.
+    pub run_dir: RunDir,
+    pub scrubber: Scrubber,
+    pub allow_unscored: Ratio,
+    /// What is known of how much cases differ from themselves.
+    pub noise: Option<Noise>,
+    pub stop: Stop,
+}
+
+/// How many trials are marked at once. Judges have a limit of their own.
+const AT_ONCE: usize = 16;
+
+/// Marks every trial of the plan again. The records come in the plan's order.
+pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec<TrialRecord>), StoreError> {
+    let started = Instant::now();
+    tell(
+        &mut sinks,
+        &RunEvent::RunStarted {
+            schema_version: 1,
+            run: again.run_dir.id().to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+            trials: again.plan.trials.len(),
+        },
+    );
+    let mut tally = Tally::default();
+    for trial in &again.plan.trials {
+        let (planned, case) = again.plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+    }
+    let mut records = Vec::new();
+    let mut marking = stream::iter(&again.plan.trials)
+        .take_while(|_| std::future::ready(!again.stop.is_stopping()))
+        .map(|trial| again.mark(trial))
+        .buffered(AT_ONCE);
+    while let Some(record) = marking.next().await {
+        let record = record?;
+        tally.add(&record);
+        tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
+        records.push(record);
+    }
+    tally.allow_unscored(again.allow_unscored);
+    if let Some(noise) = &again.noise {
+        tally.know(noise);
+    }
+    let outcome = if again.stop.is_stopping() { Outcome::Interrupted } else { Outcome::Completed };
+    let seconds = started.elapsed().as_secs_f64();
+    let summary = tally.summary(again.run_dir.id(), &gates(&again.plan), seconds, outcome);
+    again.run_dir.write_summary(&summary)?;
+    tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+    Ok((summary, records))
+}
+
+impl Again {
+    /// One trial: its files taken over, its marks new.
+    async fn mark(&self, trial: &Trial) -> Result<TrialRecord, StoreError> {
+        let from = self.from.trial(&trial.id);
+        let old = &self.old[&trial.id];
+        let record = if old.ended.can_be_marked() {
+            let marked = self.marked(trial, old, &from).await;
+            TrialRecord { reused_from: Some(self.from.id().to_owned()), ..marked }
+        } else {
+            // What never came to its end has nothing that could be marked, then or now.
+            let (_, case) = self.plan.case(trial);
+            let reused_from = Some(self.from.id().to_owned());
+            TrialRecord { key: None, expect: expectation(case), reused_from, ..old.clone() }
+        };
+        // A trial that was skipped or broke off has no folder of its own, only a record.
+        if from.join("checks.json").exists() {
+            let folder = self.run_dir.open_trial(&trial.id)?;
+            take_over(&from, &folder).map_err(StoreError::at(&folder))?;
+            self.run_dir.write_record(&record, &self.scrubber)?;
+        }
+        Ok(record)
+    }
+
+    async fn marked(&self, trial: &Trial, old: &TrialRecord, from: &Path) -> TrialRecord {
+        let (planned, case) = self.plan.case(trial);
+        let checks = applicable(case, &trial.condition);
+        let recalled = match tokio::task::block_in_place(|| recall(from)) {
+            Ok(recalled) => recalled,
+            Err(why) => {
+                let why = Why::CheckFailed(format!("what was seen of this trial is gone: {why}"));
+                let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
+                let verdict = Verdict::NotScored(why.clone());
+                return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
+            }
+        };
+        let sheet = Sheet {
+            suite: &planned.suite,
+            case,
+            checks,
+            arm: trial.condition.arm,
+            skills: recalled.skills,
+            // No folder is left in which anything could run.
+            trusted: true,
+        };
+        let means = &self.suites[trial.suite];
+        let address = || {
+            let gateway = means.gateway.as_ref().map(|(gateway, _)| gateway);
+            gateway.map(|at| at.register(trial.id.as_str(), ScopeKind::Judge, BTreeMap::new()))
+        };
+        let judge = match &means.judge {
+            Ok(judge) => Ok(judge.as_ref()),
+            Err(why) => Err(Why::NotJudged(why.clone())),
+        };
+        let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
+        let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
+        let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
+        let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.fixture_notes, &jury).await;
+        recorded(&self.plan, trial, &recalled.seen, marked, recalled.fixture_notes)
+    }
+}

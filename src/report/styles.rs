@@ -1,0 +1,18 @@
+//! What good, bad and doubtful look like on a terminal.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::model::GateResult;
+
+pub const GOOD: Style = AnsiColor::Green.on_default().bold();
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+pub const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
+pub const FAINT: Style = Style::new().dimmed();
+
+pub fn gate(gate: &GateResult) -> Style {
+    match (gate.ok, gate.fails()) {
+        (true, _) => GOOD,
+        (false, true) => BAD,
+        (false, false) => UNSURE,
+    }
+}

@@ -1,0 +1,97 @@
+//! A run as a grid: its cases down, what they were run under across.
+
+use rusqlite::{Row, params};
+use serde::Serialize;
+
+use super::{Index, IndexError};
+
+/// What trials were run under.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Column {
+    pub agent: String,
+    pub model: Option<String>,
+    pub arm: String,
+    pub mode: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaseRow {
+    pub suite: String,
+    pub case: String,
+    pub cells: Vec<CaseCell>,
+}
+
+/// The trials of a case under one condition, by their verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct CaseCell {
+    pub column: Column,
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+}
+
+fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<Column> {
+    Ok(Column {
+        agent: row.get(from)?,
+        model: row.get(from + 1)?,
+        arm: row.get(from + 2)?,
+        mode: row.get(from + 3)?,
+    })
+}
+
+fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
+    let count = |at: usize| row.get::<_, i64>(from + at).map(i64::unsigned_abs);
+    let (trials, told, passed) = (count(4)?, count(5)?, count(6)?);
+    Ok(CaseCell { column: column(row, from)?, passed, failed: told - passed, not_scored: trials - told })
+}
+
+const CELL: &str = "agent, model, arm, mode, count(*), count(verdict), ifnull(sum(verdict), 0)";
+
+impl Index {
+    /// All that trials of a run were run under, with their verdicts.
+    pub fn columns_of(&self, run: &str) -> Result<Vec<CaseCell>, IndexError> {
+        let sql = format!(
+            "SELECT {CELL} FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
+             GROUP BY agent, model, arm, mode ORDER BY agent, model, mode, arm"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let rows = query.query_map([run], |row| cell(row, 0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    /// A page of a run's cases after that suite and case. With `troubled`, only cases with a trial
+    /// that did not pass.
+    pub fn cases_of(
+        &self,
+        run: &str,
+        after: Option<(&str, &str)>,
+        troubled: bool,
+        limit: usize,
+    ) -> Result<Vec<CaseRow>, IndexError> {
+        let (suite, case) = after.unwrap_or_default();
+        let sql = format!(
+            "WITH r (n) AS (SELECT n FROM runs WHERE id = ?1),
+             page AS (
+                 SELECT suite, case_id FROM trials
+                 WHERE run = (SELECT n FROM r) AND (?4 OR (suite, case_id) > (?2, ?3))
+                 GROUP BY suite, case_id HAVING NOT ?5 OR count(*) > ifnull(sum(verdict), 0)
+                 ORDER BY suite, case_id LIMIT ?6)
+             SELECT t.suite, t.case_id, {CELL} FROM page
+             JOIN trials t ON t.run = (SELECT n FROM r) AND t.suite = page.suite AND t.case_id = page.case_id
+             GROUP BY t.suite, t.case_id, agent, model, arm, mode
+             ORDER BY t.suite, t.case_id, agent, model, mode, arm"
+        );
+        let mut query = self.db.prepare_cached(&sql)?;
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+        let mut rows = query.query(params![run, suite, case, after.is_none(), troubled, limit])?;
+        let mut cases: Vec<CaseRow> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (suite, case): (String, String) = (row.get(0)?, row.get(1)?);
+            match cases.last_mut().filter(|last| last.suite == suite && last.case == case) {
+                Some(last) => last.cells.push(cell(row, 2)?),
+                None => cases.push(CaseRow { suite, case, cells: vec![cell(row, 2)?] }),
+            }
+        }
+        Ok(cases)
+    }
+}

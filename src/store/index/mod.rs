@@ -1,0 +1,188 @@
+//! The index: what the run directories hold, arranged for questions over many runs.
+//!
+//! In: the logs of run directories. Out: rows. Never: knows what a directory does not say, so that
+//! it may be deleted at any time; never: fails a run.
+
+mod cases;
+mod checks;
+mod follow;
+mod layout;
+mod measures;
+mod runs;
+mod sink;
+mod spent;
+#[cfg(test)]
+mod tests;
+mod trials;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+
+pub use cases::{CaseCell, CaseRow, Column};
+pub use checks::{CheckCounts, CheckRow};
+use layout::Unusable;
+pub use measures::{Metric, Point, Scope};
+pub use runs::RunRow;
+pub use sink::IndexSink;
+pub use spent::Spent;
+pub use trials::{TrialFilter, TrialRow};
+
+/// An open index.
+pub struct Index {
+    db: Connection,
+    /// The folder of all run directories.
+    runs: PathBuf,
+    notice: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IndexError {
+    #[error("the index cannot be used: {0}; practicum reindex makes it anew")]
+    Database(#[from] rusqlite::Error),
+    #[error("the record of {run} cannot be read: {error}")]
+    Log { run: String, error: std::io::Error },
+}
+
+impl IndexError {
+    fn is_busy(&self) -> bool {
+        matches!(self, IndexError::Database(error) if layout::is_busy(error))
+    }
+
+    fn is_damage(&self) -> bool {
+        matches!(self, IndexError::Database(error) if layout::is_damage(error))
+    }
+}
+
+/// How long to wait for others who write.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Fewer runs are indexed before anyone wonders.
+const MANY: usize = 20;
+
+/// What a rebuilding found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Found {
+    pub runs: usize,
+    pub trials: u64,
+}
+
+impl Index {
+    /// The index of a project, up to date with its run directories. Where the file cannot be used,
+    /// one in memory stands in for it.
+    pub fn of(project: &Path) -> Result<Self, IndexError> {
+        let mut index = Self::open(project)?;
+        match index.catch_up() {
+            Ok(_) => {}
+            Err(error) if error.is_damage() => {
+                layout::remove(&file(project));
+                index = Self::open(project)?;
+                index.notice = Some("the index was damaged and has been made anew".to_owned());
+                index.catch_up()?;
+            }
+            Err(error) if error.is_busy() => {
+                index.notice = Some("the index is being written; what is new may be missing".to_owned());
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(index)
+    }
+
+    /// Whether there are so many runs and no index that the first answer takes a while.
+    pub fn is_to_be_made(project: &Path) -> bool {
+        let many =
+            || std::fs::read_dir(project.join(".practicum/runs")).is_ok_and(|runs| runs.count() > MANY);
+        !file(project).exists() && many()
+    }
+
+    /// Makes the index anew from the run directories.
+    pub fn rebuild(project: &Path) -> Result<Found, IndexError> {
+        let mut index = match Self::open(project)? {
+            index if index.db.path().is_some_and(|path| !path.is_empty()) => index,
+            _ => {
+                layout::remove(&file(project));
+                Self::open(project)?
+            }
+        };
+        if let Err(error) = layout::make_anew(&mut index.db).map_err(IndexError::from) {
+            if !error.is_damage() {
+                return Err(error);
+            }
+            layout::remove(&file(project));
+            index = Self::open(project)?;
+        }
+        index.catch_up()
+    }
+
+    fn open(project: &Path) -> Result<Self, IndexError> {
+        let runs = project.join(".practicum/runs");
+        let in_memory = |notice: Option<String>| {
+            let db = layout::in_memory()?;
+            Ok(Self { db, runs: runs.clone(), notice })
+        };
+        if !runs.is_dir() {
+            return in_memory(None);
+        }
+        match layout::open(&file(project), PATIENCE) {
+            Ok(db) => Ok(Self { db, runs, notice: None }),
+            Err(Unusable::Damaged) => {
+                layout::remove(&file(project));
+                match layout::open(&file(project), PATIENCE) {
+                    Ok(db) => {
+                        let notice = Some("the index was damaged and has been made anew".to_owned());
+                        Ok(Self { db, runs, notice })
+                    }
+                    Err(error) => in_memory(Some(format!("{error}; this answer is made without it"))),
+                }
+            }
+            Err(error) => in_memory(Some(format!("{error}; this answer is made without it"))),
+        }
+    }
+
+    /// What a person should know about this index, if anything.
+    pub fn notice(&self) -> Option<&str> {
+        self.notice.as_deref()
+    }
+
+    /// Takes over what is new in the run directories and forgets what is gone. Costs one look at
+    /// each directory where nothing is new.
+    pub fn catch_up(&mut self) -> Result<Found, IndexError> {
+        let mut known = self.known()?;
+        let mut found = Found::default();
+        let mut folders: Vec<String> = std::fs::read_dir(&self.runs)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .collect();
+        folders.sort_unstable();
+        for id in folders {
+            let run = self.runs.join(&id);
+            let log = std::fs::metadata(run.join("events.jsonl")).map(|file| file.len()).ok();
+            match (known.remove(&id), log) {
+                (Some(bytes), log) if bytes == log.unwrap_or(0) => {}
+                // A folder without either is not a run.
+                (None, None) if !run.join("run.json").is_file() => continue,
+                _ => found.trials += follow::follow(&mut self.db, &run, &id)?,
+            }
+            found.runs += 1;
+        }
+        for gone in known.into_keys() {
+            follow::forget(&mut self.db, &gone)?;
+        }
+        Ok(found)
+    }
+
+    /// The runs that are known, and how much of their logs.
+    fn known(&self) -> Result<HashMap<String, u64>, IndexError> {
+        let mut query = self.db.prepare("SELECT id, log_bytes FROM runs")?;
+        let rows = query.query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+fn file(project: &Path) -> PathBuf {
+    project.join(".practicum/index.db")
+}

@@ -1,0 +1,96 @@
+//! The runs, the newest first.
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+
+use super::{Index, IndexError};
+use crate::model::Totals;
+
+/// A run in the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    pub id: String,
+    /// When it started; empty where nothing says.
+    pub started: String,
+    /// Whether the model's answers were scripted or recorded earlier.
+    pub scripted: bool,
+    pub replayed: bool,
+    /// How many trials it was to have.
+    pub planned: u64,
+    /// `None` while it has not come to its end.
+    pub exit: Option<u8>,
+    /// Finished trials, by their verdict.
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+    /// `None` where any part of it is not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: Option<f64>,
+}
+
+impl RunRow {
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored
+    }
+
+    pub fn totals(&self) -> Totals {
+        let Self { passed, failed, not_scored, .. } = *self;
+        Totals { trials: self.trials(), passed, failed, not_scored }
+    }
+}
+
+/// A run that came to its end has its numbers in its row; those of others are counted.
+const COLUMNS: &str = "
+    id, started, scripted, replayed, planned, exit, cost_usd, seconds,
+    iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n), trials),
+    iif(exit IS NULL, (SELECT ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), passed),
+    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), failed)";
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+    let (trials, passed, failed) = (count(8)?, count(9)?, count(10)?);
+    Ok(RunRow {
+        id: row.get(0)?,
+        started: row.get(1)?,
+        scripted: row.get(2)?,
+        replayed: row.get(3)?,
+        planned: count(4)?,
+        exit: row.get(5)?,
+        passed,
+        failed,
+        not_scored: trials.saturating_sub(passed + failed),
+        cost_usd: row.get(6)?,
+        seconds: row.get(7)?,
+    })
+}
+
+impl Index {
+    /// Runs, the newest first: those before `before`, at most `limit` of them.
+    pub fn runs(&self, before: Option<&str>, limit: usize) -> Result<Vec<RunRow>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2");
+        let mut query = self.db.prepare(&sql)?;
+        let rows = query.query_map(params![before, i64::try_from(limit).unwrap_or(i64::MAX)], run_row)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub fn run(&self, id: &str) -> Result<Option<RunRow>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+        Ok(self.db.query_row(&sql, [id], run_row).optional()?)
+    }
+
+    /// The names of a run's suites.
+    pub fn suites_of(&self, run: &str) -> Result<Vec<String>, IndexError> {
+        // Jumps from one suite to the next, however many trials each has.
+        let sql = "
+            WITH RECURSIVE suites (name) AS (
+                SELECT min(suite) FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
+                UNION ALL
+                SELECT (SELECT min(suite) FROM trials
+                        WHERE run = (SELECT n FROM runs WHERE id = ?1) AND suite > suites.name)
+                FROM suites WHERE suites.name IS NOT NULL)
+            SELECT name FROM suites WHERE name IS NOT NULL";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows = query.query_map([run], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
