@@ -39,5 +39,6 @@ pub mod stage;
 pub mod stats;
 pub mod store;
 pub mod testing;
+pub mod transcript;
 pub mod tree;
 pub mod web;

@@ -83,6 +83,7 @@ impl Spec {
     /// Marks a text with every exact check that a text can answer.
     pub fn grade(&self, text: &str) -> Result<Graded, SpecError> {
         let captured = Captured {
+            network: None,
             text: text.to_owned(),
             suites: &self.suites,
             means: None,

@@ -39,9 +39,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("testing", &["model", "captured", "intake", "plan", "report", "run", "settings"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats", "compare"]),
+    ("transcript", &["model", "agents", "store"]),
+    ("report", &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint"]),
     ("history", &["model", "store"]),
-    ("serve", &["model", "history", "recall", "stats", "store"]),
+    ("serve", &["model", "history", "stats", "store", "transcript"]),
     (
         "pipeline",
         &[

@@ -26,6 +26,7 @@ mod man;
 mod noise;
 mod power;
 mod reindex;
+mod report;
 mod run;
 mod runs;
 mod schema;
@@ -74,6 +75,8 @@ enum Command {
     Runs(runs::Args),
     /// Show a run, or one of its trials
     Show(show::Args),
+    /// Write a report of a stored run
+    Report(report::Args),
     /// Look at runs, cases and transcripts in a browser
     View(view::Args),
     /// Follow a number over the runs of this project
@@ -137,6 +140,7 @@ pub fn main() -> ExitCode {
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
         Command::Show(args) => show::main(args),
+        Command::Report(args) => report::main(&args),
         Command::View(args) => view::main(&args),
         Command::Trend(args) => trend::main(&args),
         Command::Audit(args) => audit::main(&args),

@@ -40,7 +40,7 @@ pub use observation::{
 };
 pub use path::RelPath;
 pub use ratio::Ratio;
-pub use record::{SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};

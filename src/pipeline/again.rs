@@ -8,13 +8,15 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::reuse::take_over;
-use super::{Examined, Stop, SuiteMeans, fire_rate, gates, recorded, remember, tell};
+use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
-use crate::model::{Digest, Leave, Network, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::model::{
+    Digest, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
@@ -44,7 +46,7 @@ pub struct Again {
 const AT_ONCE: usize = 16;
 
 /// Marks every trial of the plan again. The records come in the plan's order.
-pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Vec<TrialRecord>), StoreError> {
+pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec<TrialRecord>), StoreError> {
     let started = Instant::now();
     tell(
         &mut sinks,
@@ -60,7 +62,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
         let (planned, case) = again.plan.case(trial);
         tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
     }
-    let (mut troubles, mut records) = (Vec::new(), Vec::new());
+    let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))
         .map(|trial| again.mark(trial))
@@ -68,7 +70,6 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
     while let Some(record) = marking.next().await {
         let record = record?;
         tally.add(&record);
-        remember(&record, &mut troubles);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
         records.push(record);
     }
@@ -81,7 +82,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
     let summary = tally.summary(again.run_dir.id(), &gates(&again.plan), seconds, outcome);
     again.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
-    Ok((Examined { summary, troubles }, records))
+    Ok((summary, records))
 }
 
 impl Again {
