@@ -1,12 +1,11 @@
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
 use super::complain;
 use crate::first_evals::{self, Draft};
+use crate::improve::Versions;
 use crate::skill::{self, Form, Skill};
-use crate::stage;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -45,28 +44,12 @@ fn init(args: &Args) -> anyhow::Result<()> {
     if skill.form != Form::Folder {
         bail!("{} is a single file; versions are kept of skill folders", skill.file.display());
     }
-    let hash = clean_commit(skill.folder());
-    let drafts = first_evals::writing_skills(
-        &skill,
-        hash.as_deref(),
-        &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    );
-    let baseline = first_evals::workspace_folder(&skill).join("v0/skill");
-    if !baseline.exists() {
-        stage::copy_skill(&skill, &baseline)?;
-        eprintln!("wrote {}", baseline.display());
+    let versions = Versions::of(skill.folder())?;
+    if versions.history()?.versions.is_empty() {
+        versions.snapshot("baseline")?;
+        eprintln!("wrote {}", versions.workspace().join("v0/skill").display());
     }
-    write(&drafts)
-}
-
-/// The commit that the skill is exactly, if it is one.
-fn clean_commit(folder: &Path) -> Option<String> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(folder).args(args).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let changes = git(&["status", "--porcelain", "--", "."])?;
-    if changes.is_empty() { git(&["rev-parse", "HEAD"]) } else { None }
+    write(&[first_evals::writing_skills(&skill)])
 }
 
 /// Writes what is missing. Nothing new to write is an error: the user expected something.
