@@ -10,7 +10,7 @@ mod room;
 #[cfg(test)]
 mod testing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,7 @@ use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
+use crate::web::Web;
 
 /// Everything a run needs.
 pub struct Exam {
@@ -54,6 +55,8 @@ pub struct Exam {
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub trusted: bool,
+    /// The network, where checks may ask it.
+    pub web: Option<Web>,
     pub jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,
@@ -145,18 +148,8 @@ impl Stop {
     }
 }
 
-/// What a run leaves for its reports.
-pub struct Examined {
-    pub summary: Summary,
-    /// The first trials that did not pass.
-    pub troubles: Vec<TrialRecord>,
-}
-
-/// How many troubled trials are kept for the closing report. The others are on disk.
-const MOST_TROUBLES: usize = 12;
-
 /// Carries out a plan: every trial through every stage, as many at once as there are jobs.
-pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreError> {
+pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError> {
     adopt_orphans();
     let started = Instant::now();
     let exam = Arc::new(exam);
@@ -177,7 +170,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         let (planned, case) = exam.plan.case(trial);
         tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
     }
-    let mut troubles = Vec::new();
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
@@ -189,7 +181,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             // What cannot be taken over is run.
             if let Some(Ok((record, new))) = taken_over(&exam, index) {
                 tally.add(&record);
-                remember(&record, &mut troubles);
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
@@ -246,7 +237,6 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
             // A cache that cannot be written to only costs the next run.
             let _ = cache.keep(exam.run_dir.id(), &record);
         }
-        remember(&record, &mut troubles);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
     }
     sweep_orphans();
@@ -274,20 +264,13 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Examined, StoreErro
         tally.summary(exam.run_dir.id(), &gates(&exam.plan), started.elapsed().as_secs_f64(), outcome);
     exam.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
-    Ok(Examined { summary, troubles })
+    Ok(summary)
 }
 
 /// Whether a trial is not needed any more, because those before it decide its case.
 fn is_decided(exam: &Exam, trial: &Trial, tally: &mut Tally) -> bool {
     let (planned, case) = exam.plan.case(trial);
     tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
-}
-
-/// Keeps what the closing report shows of trials that did not pass.
-fn remember(record: &TrialRecord, troubles: &mut Vec<TrialRecord>) {
-    if record.verdict != Verdict::Pass && troubles.len() < MOST_TROUBLES {
-        troubles.push(record.clone());
-    }
 }
 
 /// A trial that need not run, and whether it is new to this run's record.
@@ -387,16 +370,12 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
+/// The gates of every suite of which anything was to be run.
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
-    let planned = plan.suites.iter();
-    planned
-        .flat_map(|planned| {
-            planned
-                .suite
-                .gates
-                .iter()
-                .map(|gate| SuiteGate { suite: planned.suite.name.clone(), gate: *gate })
-        })
+    let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
+    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
+    suites
+        .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }
 

@@ -33,13 +33,16 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
     ("marking", &["model", "gateway", "judge", "score"]),
+    ("web", &["model", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
+    ("testing", &["model", "captured", "intake", "plan", "report", "run", "settings"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
-    ("report", &["model", "event", "stats", "compare"]),
+    ("transcript", &["model", "agents", "store"]),
+    ("report", &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint"]),
     ("history", &["model", "store"]),
-    ("serve", &["model", "agents", "history", "stats", "store"]),
+    ("serve", &["model", "history", "stats", "store", "transcript"]),
     (
         "pipeline",
         &[
@@ -58,6 +61,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "settings",
             "stage",
             "store",
+            "web",
         ],
     ),
     (

@@ -4,9 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CaseKey;
 use super::case::CaseTally;
-use crate::model::{
-    ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, Routed, TrialRecord, Verdict, Why,
-};
+use crate::model::{ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, Routed, TrialRecord};
 use crate::stats::{ALPHA, Confusion, rates};
 
 /// What the runs of a case say about activation.
@@ -69,10 +67,7 @@ impl Activity {
             self.invoked += 1;
             return;
         }
-        // A skill that could not be seen did not refuse to fire.
-        let tells =
-            record.ended.can_be_marked() && !matches!(record.verdict, Verdict::NotScored(Why::InvalidArm(_)));
-        let fired = record.fired.filter(|_| tells);
+        let fired = record.observed_firing();
         self.all.add(expect, fired);
         let activated = &record.skills.activated;
         for skill in &record.skills.about {

@@ -9,6 +9,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::advising::Asking;
 use super::gates::Gates;
+use super::report::Reports;
 use super::{runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
@@ -18,16 +19,17 @@ use crate::history::{Wanted, estimate};
 use crate::improve::workspace_of;
 use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
-use crate::model::{CheckKind, Ratio, format_duration};
-use crate::pipeline::{Exam, Examined, Prior, Retry, Stop, examine};
+use crate::model::{CheckKind, Ratio, Summary, format_duration};
+use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::{Plan, Planned};
-use crate::report::{LiveView, Progress, Results, report, safe};
+use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
 };
+use crate::web::Web;
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -75,6 +77,9 @@ pub struct Carrying {
     /// Leave judged checks unscored
     #[arg(long)]
     no_judge: bool,
+    /// Let checks ask whether links answer (urls_reachable)
+    #[arg(long)]
+    allow_network: bool,
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
@@ -119,10 +124,8 @@ pub struct Errand {
 
 /// An exam that was held.
 pub struct Held {
-    pub examined: Examined,
+    pub summary: Summary,
     pub run_dir: RunDir,
-    scripted: bool,
-    replayed: bool,
 }
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
@@ -160,18 +163,17 @@ impl Carrying {
         Self { no_cache: true, ..self }
     }
 
-    /// Carries it out and shows what came of it.
-    pub fn carry_out(&self, errand: Errand) -> anyhow::Result<u8> {
+    /// Carries it out, writes the reports, and shows what came of it.
+    pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
+        reports.check(self.json)?;
+        let environment = errand.environment.clone();
         let Some(held) = self.hold(errand)? else { return Ok(0) };
-        let results = Results {
-            summary: &held.examined.summary,
-            troubles: &held.examined.troubles,
-            run_dir: held.run_dir.path(),
-            scripted: held.scripted,
-            replayed: held.replayed,
-        };
-        show_results(&results, self.json)?;
-        Ok(held.examined.summary.exit)
+        let exit = held.summary.exit;
+        let mut results = Results::open(held.run_dir).map_err(|why| anyhow!(why))?;
+        let all_written = reports.write(&mut results, &environment);
+        reports.show(&results, self.json)?;
+        // The run itself is kept; that somebody waits for a report must not go unnoticed.
+        Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
     /// The same for at most so much money.
@@ -246,7 +248,7 @@ impl Carrying {
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
-        let examined = runtime.block_on(async {
+        let summary = runtime.block_on(async {
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
@@ -271,6 +273,7 @@ impl Carrying {
                 rooms: rooms.path().to_owned(),
                 keep_workspaces: self.keep_workspaces,
                 trusted,
+                web: self.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
                 jobs,
                 memory: Memory::default(),
                 run_dir: run_dir.clone(),
@@ -285,13 +288,13 @@ impl Carrying {
                 noise,
                 stop_early: self.stop_early,
             };
-            Ok::<Examined, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
+            Ok::<Summary, anyhow::Error>(examine(exam, Sinks::new(sinks)).await?)
         })?;
         Live::clear(run_dir.path());
         if self.keep_workspaces {
             eprintln!("workspaces kept in {}", rooms.keep().display());
         }
-        Ok(Some(Held { examined, run_dir, scripted, replayed: ask.replay.is_some() }))
+        Ok(Some(Held { summary, run_dir }))
     }
 }
 
@@ -468,16 +471,5 @@ pub async fn heed_interrupts(stop: Stop) {
     }
     if tokio::signal::ctrl_c().await.is_ok() {
         stop.now();
-    }
-}
-
-/// A reader who went away has seen enough; that is no failure of the run.
-pub fn show_results(results: &Results<'_>, json: bool) -> anyhow::Result<()> {
-    let name = if json { "json" } else { "text" };
-    let report = report(name).ok_or_else(|| anyhow!("there is no report {name}"))?;
-    let mut out = std::io::BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
-    match report.write(results, &mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
     }
 }

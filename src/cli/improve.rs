@@ -221,7 +221,7 @@ impl Means for Hands<'_> {
                 return Err(halt);
             }
         };
-        let summary = &held.examined.summary;
+        let summary = &held.summary;
         match summary.exit {
             130 => Err(Halt::Interrupted),
             4 => Err(Halt::OutOfMoney),

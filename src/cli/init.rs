@@ -45,23 +45,31 @@ fn init(args: &Args) -> anyhow::Result<()> {
         bail!("{} is a single file; versions are kept of skill folders", skill.file.display());
     }
     let versions = Versions::of(skill.folder())?;
-    if versions.history()?.versions.is_empty() {
-        versions.snapshot("baseline")?;
-        eprintln!("wrote {}", versions.workspace().join("v0/skill").display());
+    let evals = first_evals::writing_skills(&skill);
+    if !versions.history()?.versions.is_empty() {
+        return write(&[evals]);
     }
-    write(&[first_evals::writing_skills(&skill)])
+    versions.snapshot("baseline")?;
+    eprintln!("wrote {}", versions.workspace().join("v0/skill").display());
+    // That is something, whether or not the evals are there.
+    write_missing(&[evals]).map(drop)
 }
 
 /// Writes what is missing. Nothing new to write is an error: the user expected something.
 fn write(drafts: &[Draft]) -> anyhow::Result<()> {
+    match write_missing(drafts)? {
+        0 => Err(anyhow!("there is nothing to write")),
+        _ => Ok(()),
+    }
+}
+
+/// How many were written.
+fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
     let (there, missing): (Vec<&Draft>, Vec<&Draft>) = drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
         eprintln!("{} is there already and stays as it is", draft.path.display());
     }
-    if missing.is_empty() {
-        return Err(anyhow!("there is nothing to write"));
-    }
-    for draft in missing {
+    for draft in &missing {
         let path = &draft.path;
         let parent = path.parent().unwrap_or(path);
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
@@ -71,5 +79,5 @@ fn write(drafts: &[Draft]) -> anyhow::Result<()> {
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
         eprintln!("wrote {}", path.display());
     }
-    Ok(())
+    Ok(missing.len())
 }

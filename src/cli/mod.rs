@@ -11,6 +11,7 @@ mod capture;
 mod check;
 mod clean;
 mod compare;
+mod completions;
 mod confined;
 mod convert;
 mod doctor;
@@ -25,10 +26,12 @@ mod improve;
 mod init;
 mod lint;
 mod list;
+mod man;
 mod noise;
 mod power;
 mod propose;
 mod reindex;
+mod report;
 mod restore;
 mod run;
 mod runs;
@@ -45,7 +48,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
@@ -95,6 +98,8 @@ enum Command {
     Runs(runs::Args),
     /// Show a run, or one of its trials
     Show(show::Args),
+    /// Write a report of a stored run
+    Report(report::Args),
     /// Look at runs, cases and transcripts in a browser
     View(view::Args),
     /// Follow a number over the runs of this project
@@ -127,6 +132,10 @@ enum Command {
     Schema(schema::Args),
     /// Serve a model gateway alone: play a script, meter, record or replay
     Gateway(gateway::Args),
+    /// Print what a shell needs to complete command lines
+    Completions(completions::Args),
+    /// Print the manual page, or write those of all commands
+    Man(man::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
     #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
@@ -161,6 +170,7 @@ pub fn main() -> ExitCode {
         Command::Versions(args) => versions::main(&args),
         Command::Restore(args) => restore::main(&args),
         Command::Show(args) => show::main(args),
+        Command::Report(args) => report::main(&args),
         Command::View(args) => view::main(&args),
         Command::Trend(args) => trend::main(&args),
         Command::Audit(args) => audit::main(&args),
@@ -177,10 +187,17 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
         Command::Gateway(args) => gateway::main(&args),
+        Command::Completions(args) => completions::main(&args),
+        Command::Man(args) => man::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
         Command::Confined(args) => confined::main(args),
     };
     ExitCode::from(code)
+}
+
+/// The command line as a whole, for those that describe it.
+fn program() -> clap::Command {
+    Cli::command()
 }
 
 /// The arguments of a `run` command that was given before.

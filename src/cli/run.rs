@@ -2,6 +2,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Errand, Held};
+use super::report::Reports;
 use super::{colour, complain, environment};
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::Severity;
@@ -18,6 +19,7 @@ Examples:
   practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
   practicum run . --repeat 5 -j 4           five runs of each case, four at a time
   practicum run . --max-cost 2.50           stop when $2.50 are spent
+  practicum run . --report html=report.html   and a page to look at
   practicum run . --record a.cassette.jsonl   keep what the model says, for --replay")]
 pub struct Args {
     #[command(flatten)]
@@ -35,6 +37,8 @@ pub struct Args {
     shard: Option<(u32, u32)>,
     #[command(flatten)]
     carrying: Carrying,
+    #[command(flatten)]
+    reports: Reports,
     /// Go on with a run that did not come to its end: only what is missing is run
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
     resume: Option<String>,
@@ -82,7 +86,7 @@ fn run(args: Args) -> anyhow::Result<u8> {
         None => args,
     };
     match errand(&args, |_| Ok(()))? {
-        Some(errand) => args.carrying.carry_out(errand),
+        Some(errand) => args.carrying.carry_out(errand, &args.reports),
         None => Ok(0),
     }
 }
@@ -95,8 +99,8 @@ pub fn hold(
     carrying: Carrying,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
-    let (case, only, shard, resume) = (Vec::new(), None, None, None);
-    let args = Args { evals, choices, case, only, shard, carrying, resume, explain: false };
+    let (case, only, shard, resume, reports) = (Vec::new(), None, None, None, Reports::default());
+    let args = Args { evals, choices, case, only, shard, carrying, reports, resume, explain: false };
     match errand(&args, amend)? {
         Some(errand) => args.carrying.hold(errand),
         None => Ok(None),

@@ -2,9 +2,10 @@ use std::path::PathBuf;
 
 use anyhow::anyhow;
 
+use super::report::Reports;
 use super::{complain, print};
 use crate::model::{TrialRecord, Verdict, Vote};
-use crate::report::{Results, report, safe};
+use crate::report::{Results, safe};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
 
@@ -45,28 +46,10 @@ fn show(args: &Args) -> anyhow::Result<()> {
             }
             fitting.into_iter().try_for_each(|record| print(&trial(record, &run)))
         }
-        None => match run.summary() {
-            Some(summary) => {
-                let troubles: Vec<TrialRecord> =
-                    records.into_values().filter(|record| record.verdict != Verdict::Pass).take(12).collect();
-                let info = run.info();
-                let scripted = info.as_ref().is_ok_and(|info| info.scripted);
-                let replayed = info.is_ok_and(|info| info.replayed);
-                let results = Results {
-                    summary: &summary,
-                    troubles: &troubles,
-                    run_dir: run.path(),
-                    scripted,
-                    replayed,
-                };
-                let mut out = Vec::new();
-                report("text").ok_or_else(|| anyhow!("no text report"))?.write(&results, &mut out)?;
-                print(&anstream::adapter::strip_str(&String::from_utf8_lossy(&out)).to_string())
-            }
-            None => {
-                print(&format!("run {} has no summary yet; {} trials are done\n", run.id(), records.len()))
-            }
-        },
+        None if run.summary().is_none() => {
+            print(&format!("run {} has no summary yet; {} trials are done\n", run.id(), records.len()))
+        }
+        None => Reports::default().show(&Results::open(run).map_err(|why| anyhow!(why))?, false),
     }
 }
 

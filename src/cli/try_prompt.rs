@@ -5,6 +5,7 @@ use anyhow::anyhow;
 
 use super::evals::Choices;
 use super::exam::{Carrying, Errand};
+use super::report::Reports;
 use super::{complain, environment};
 use crate::intake::{self, Ask, IntakeError};
 use crate::model::Expect;
@@ -33,6 +34,8 @@ pub struct Args {
     choices: Choices,
     #[command(flatten)]
     carrying: Carrying,
+    #[command(flatten)]
+    reports: Reports,
 }
 
 fn parse_expect(text: &str) -> Result<Expect, String> {
@@ -66,5 +69,5 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
         return Err(anyhow!("there is nothing to run"));
     }
     let errand = Errand { plan, agents, ask, layers, project, environment, notices, resumed: None };
-    args.carrying.carry_out(errand)
+    args.carrying.carry_out(errand, &args.reports)
 }

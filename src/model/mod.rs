@@ -25,8 +25,8 @@ mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
-    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, LooksAt, Need, Rule, Scale, Section,
-    Tier, WorkspaceView,
+    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
+    Scale, Section, Tier, WorkspaceView,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
@@ -40,7 +40,7 @@ pub use observation::{
 };
 pub use path::RelPath;
 pub use ratio::Ratio;
-pub use record::{SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};

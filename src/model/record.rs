@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId, Usage,
-    Verdict, Why,
+    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId,
+    Usage, Verdict, Why,
 };
 
 /// All that is kept of a trial beside its files.
@@ -54,6 +54,19 @@ pub struct SkillUse {
     pub invoked: bool,
 }
 
+/// What a run says about whether a skill fires where it should.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ActivationOutcome {
+    TruePositive,
+    FalsePositive,
+    TrueNegative,
+    FalseNegative,
+    /// Either was fine.
+    Acceptable,
+    /// The run cannot tell.
+    Error,
+}
+
 impl SkillUse {
     fn is_empty(&self) -> bool {
         *self == Self::default()
@@ -65,6 +78,29 @@ impl TrialRecord {
     /// required check has an answer.
     pub fn is_conclusive(&self) -> bool {
         self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(_))
+    }
+
+    /// Whether the skill fired; `None` where this run cannot tell. A skill that could not be seen did not
+    /// refuse to fire.
+    pub fn observed_firing(&self) -> Option<bool> {
+        let tells =
+            self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)));
+        self.fired.filter(|_| tells)
+    }
+
+    /// What the trial says about activation. `None` where nobody asked, where the user named the skill,
+    /// and without the skill, where nothing can fire.
+    pub fn activation(&self) -> Option<ActivationOutcome> {
+        let expect =
+            self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill && !self.skills.invoked)?;
+        Some(match (expect, self.observed_firing()) {
+            (Expect::Must, Some(true)) => ActivationOutcome::TruePositive,
+            (Expect::Must, Some(false)) => ActivationOutcome::FalseNegative,
+            (Expect::MustNot, Some(true)) => ActivationOutcome::FalsePositive,
+            (Expect::MustNot, Some(false)) => ActivationOutcome::TrueNegative,
+            (Expect::Either, Some(_)) => ActivationOutcome::Acceptable,
+            (Expect::Must | Expect::MustNot | Expect::Either, None) => ActivationOutcome::Error,
+        })
     }
 
     /// The verdict of a trial: the run must have finished, and then the case's rule decides.

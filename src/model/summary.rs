@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Compared, Doubts, Estimate, Expect, GateResult};
+use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -218,6 +218,14 @@ pub struct CaseSummary {
     #[serde(default)]
     pub fire_rate: Option<FireRate>,
     pub checks: Vec<CheckSummary>,
+}
+
+impl CaseSummary {
+    /// The condition its trials ran under. `None` for an arm that this version does not know.
+    pub fn condition(&self) -> Option<Condition> {
+        let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));
+        Arm::parse(&self.arm).map(|arm| Condition { agent, model, arm, mode })
+    }
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

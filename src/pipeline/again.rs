@@ -8,16 +8,19 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::reuse::take_over;
-use super::{Examined, Stop, SuiteMeans, fire_rate, gates, recorded, remember, tell};
+use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
-use crate::model::{Digest, Noise, Ratio, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::model::{
+    Digest, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
+use crate::web::Web;
 
 /// Everything that marking again needs.
 pub struct Again {
@@ -35,13 +38,15 @@ pub struct Again {
     /// What is known of how much cases differ from themselves.
     pub noise: Option<Noise>,
     pub stop: Stop,
+    /// The network, where checks may ask it.
+    pub web: Option<Web>,
 }
 
 /// How many trials are marked at once. Judges have a limit of their own.
 const AT_ONCE: usize = 16;
 
 /// Marks every trial of the plan again. The records come in the plan's order.
-pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Vec<TrialRecord>), StoreError> {
+pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec<TrialRecord>), StoreError> {
     let started = Instant::now();
     tell(
         &mut sinks,
@@ -57,7 +62,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
         let (planned, case) = again.plan.case(trial);
         tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
     }
-    let (mut troubles, mut records) = (Vec::new(), Vec::new());
+    let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))
         .map(|trial| again.mark(trial))
@@ -65,7 +70,6 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
     while let Some(record) = marking.next().await {
         let record = record?;
         tally.add(&record);
-        remember(&record, &mut troubles);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
         records.push(record);
     }
@@ -78,7 +82,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Examined, Ve
     let summary = tally.summary(again.run_dir.id(), &gates(&again.plan), seconds, outcome);
     again.run_dir.write_summary(&summary)?;
     tell(&mut sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
-    Ok((Examined { summary, troubles }, records))
+    Ok((summary, records))
 }
 
 impl Again {
@@ -123,7 +127,7 @@ impl Again {
             arm: trial.condition.arm,
             skills: recalled.skills,
             // No folder is left in which anything could run.
-            trusted: true,
+            leave: Leave { run_code: true, network: self.web.as_ref().map(|web| web as &dyn Network) },
         };
         let means = &self.suites[trial.suite];
         let address = || {

@@ -1,5 +1,6 @@
 //! A comparison for people: on a terminal, and as Markdown.
 
+use super::markup::markdown as plain;
 use super::{figures, safe};
 use crate::compare::{CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
 use crate::model::{Compared, Estimate};
@@ -138,30 +139,4 @@ fn row(side: &SideSummary) -> String {
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
-}
-
-/// Text from a file or an agent, as one line of Markdown that is nothing but text.
-fn plain(text: &str) -> String {
-    let mut out = String::new();
-    for c in safe(text).chars() {
-        match c {
-            '\n' | '\t' => out.push(' '),
-            '<' => out.push_str("&lt;"),
-            '&' => out.push_str("&amp;"),
-            '|' | '`' | '*' | '_' | '[' | ']' | '\\' | '!' | '#' => out.extend(['\\', c]),
-            _ => out.push(c),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_name_cannot_write_markdown() {
-        let hostile = "a|b\n# c <script>alert(1)</script> [x](y) `z`";
-        assert_eq!(plain(hostile), "a\\|b \\# c &lt;script>alert(1)&lt;/script> \\[x\\](y) \\`z\\`");
-    }
 }

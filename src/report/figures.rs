@@ -3,7 +3,7 @@
 use super::safe;
 use crate::model::{
     ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
-    Reliability,
+    Reliability, Totals,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -23,6 +23,17 @@ pub fn difference(of: Estimate) -> String {
         (Some(value), Some(low), Some(high)) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
         (Some(value), ..) => format!("{value:+.2}"),
     }
+}
+
+/// `4 of 6 trials passed, 1 failed, 1 not scored`.
+pub fn totals(of: &Totals) -> String {
+    let mut text = format!("{} of {} trials passed", of.passed, of.trials);
+    for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
 }
 
 /// A pass rate, and what could be left of it.

@@ -1,17 +1,12 @@
 use std::io::Write;
 
-use super::{Report, Results};
+use super::{Form, Report, Results};
 
 /// The summary document.
-pub struct Json;
+pub static REPORT: Report =
+    Report { name: "json", about: "the summary document", form: Form::File(write), adds: None };
 
-impl Report for Json {
-    fn name(&self) -> &'static str {
-        "json"
-    }
-
-    fn write(&self, results: &Results<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-        serde_json::to_writer_pretty(&mut *out, results.summary)?;
-        out.write_all(b"\n")
-    }
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &results.summary)?;
+    out.write_all(b"\n")
 }

@@ -4,16 +4,25 @@
 
 mod changes;
 pub mod comparison;
+mod csv;
 mod diagnostics;
 mod documents;
 pub mod figures;
+mod github;
 mod graded;
+mod html;
 mod json;
+mod junit;
 mod live;
+mod markdown;
+mod markup;
 mod progress;
+mod results;
 mod safe;
+mod skill_creator;
 mod styles;
 mod text;
+mod writing_skills;
 
 use std::io::Write;
 use std::path::Path;
@@ -21,36 +30,61 @@ use std::path::Path;
 pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
-    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedRun,
-    ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
+    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
+    ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
 pub use graded::render as render_graded;
 pub use live::LiveView;
 pub use progress::Progress;
+pub use results::Results;
 pub use safe::safe;
 
-use crate::model::{Summary, TrialRecord};
-
-/// What a report is made from.
-pub struct Results<'r> {
-    pub summary: &'r Summary,
-    /// Trials that did not pass, as many as are worth showing.
-    pub troubles: &'r [TrialRecord],
-    pub run_dir: &'r Path,
-    pub scripted: bool,
-    /// Whether they came from a cassette.
-    pub replayed: bool,
-}
-
 /// One output format. A new one is a file and a line in `REPORTS`.
-pub trait Report: Sync {
-    fn name(&self) -> &'static str;
-
-    fn write(&self, results: &Results<'_>, out: &mut dyn Write) -> std::io::Result<()>;
+pub struct Report {
+    pub name: &'static str,
+    /// What it is, in a few words.
+    pub about: &'static str,
+    pub form: Form,
+    /// What it adds to a file that the environment names, if it does.
+    pub adds: Option<Addition>,
 }
 
-pub static REPORTS: &[&dyn Report] = &[&text::Text, &json::Json];
+/// Writes something about a run.
+pub type Writer = fn(&Results, &mut dyn Write) -> std::io::Result<()>;
 
-pub fn report(name: &str) -> Option<&'static dyn Report> {
-    REPORTS.iter().copied().find(|report| report.name() == name)
+/// What a report is written to.
+pub enum Form {
+    /// One file, or standard output.
+    File(Writer),
+    /// Several files in a folder of their own.
+    Folder(fn(&Results, &Path) -> std::io::Result<()>),
+}
+
+/// Something for a file that grows from step to step.
+pub struct Addition {
+    /// The variable that names the file.
+    pub variable: &'static str,
+    pub write: Writer,
+}
+
+pub static REPORTS: &[&Report] = &[
+    &text::REPORT,
+    &json::REPORT,
+    &markdown::REPORT,
+    &html::REPORT,
+    &junit::REPORT,
+    &csv::REPORT,
+    &github::REPORT,
+    &github::COMMENT,
+    &skill_creator::REPORT,
+    &skill_creator::AGENTSKILLS,
+    &writing_skills::REPORT,
+];
+
+pub fn report(name: &str) -> Option<&'static Report> {
+    REPORTS.iter().copied().find(|report| report.name == name)
+}
+
+pub fn names() -> Vec<&'static str> {
+    REPORTS.iter().map(|report| report.name).collect()
 }

@@ -1,60 +1,61 @@
 use std::io::Write;
 
+use super::markup::{cut, one_line};
+use super::results::is_examined;
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
-use super::{Report, Results, figures, safe, styles};
-use crate::model::{CaseSummary, Doubts, Summary, TrialRecord, Verdict};
+use super::{Form, Report, Results, figures, safe, styles};
+use crate::model::{CaseSummary, CheckResult, Doubts, GateResult, Summary, TrialRecord, Verdict, Why};
 
 /// The closing summary for a terminal: the verdict first.
-pub struct Text;
+pub static REPORT: Report = Report {
+    name: "text",
+    about: "the closing summary, as a terminal shows it",
+    form: Form::File(write),
+    adds: None,
+};
 
-impl Report for Text {
-    fn name(&self) -> &'static str {
-        "text"
-    }
+/// With more cases than this, those that passed are only counted.
+const MOST_CASES: usize = 16;
 
-    fn write(&self, results: &Results<'_>, out: &mut dyn Write) -> std::io::Result<()> {
-        let summary = results.summary;
-        writeln!(out)?;
-        verdict_line(summary, out)?;
-        writeln!(out)?;
-        for case in &summary.cases {
-            case_line(case, out)?;
-        }
-        for record in results.troubles {
-            trouble(record, out)?;
-        }
-        if !results.troubles.is_empty() {
-            let run = &results.summary.run;
-            writeln!(out, "\n  {FAINT}more: practicum show {run} CASE{FAINT:#}")?;
-        }
-        writeln!(out)?;
-        figures_lines(summary, out)?;
-        for gate in &summary.gates {
-            let (figures, word) = figures::gate(gate);
-            let (name, style) = (gate.name.name(), styles::gate(gate));
-            writeln!(out, "  gate {name} of {}: {figures} {style}{word}{style:#}", safe(&gate.suite))?;
-        }
-        let doubts = in_words(&summary.doubts);
-        if !doubts.is_empty() {
-            writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
-        }
-        let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
-        let tokens = summary.tokens.input + summary.tokens.output;
-        writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
-        if results.scripted {
-            writeln!(
-                out,
-                "  {UNSURE}scripted{UNSURE:#}: the model's answers came from a script, so this run tests the evals, not a model"
-            )?;
-        }
-        if results.replayed {
-            writeln!(
-                out,
-                "  {UNSURE}replayed{UNSURE:#}: the model's answers were recorded earlier, and so were tokens and cost"
-            )?;
-        }
-        writeln!(out, "  {FAINT}record: {}{FAINT:#}", results.run_dir.display())
+/// Of how many cases it is told why they did not pass.
+const MOST_EXPLAINED: usize = 8;
+
+/// How much of one text is shown, and how many lines of evidence.
+const WIDEST: usize = 200;
+const MOST_EVIDENCE: usize = 2;
+
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    writeln!(out)?;
+    verdict_line(results, out)?;
+    writeln!(out)?;
+    cases(results, out)?;
+    writeln!(out)?;
+    figures_lines(summary, out)?;
+    for gate in &summary.gates {
+        gate_line(gate, out)?;
     }
+    let doubts = in_words(&summary.doubts);
+    if !doubts.is_empty() {
+        writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
+    }
+    let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let tokens = summary.tokens.input + summary.tokens.output;
+    writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
+    if results.info.scripted {
+        let words = "the model's answers came from a script, so this run tests the evals, not a model";
+        writeln!(out, "  {UNSURE}scripted{UNSURE:#}: {words}")?;
+    }
+    if results.info.replayed {
+        let words = "the model's answers were recorded earlier, and so were tokens and cost";
+        writeln!(out, "  {UNSURE}replayed{UNSURE:#}: {words}")?;
+    }
+    if !results.written.is_empty() {
+        let paths: Vec<String> =
+            results.written.iter().map(|path| safe(&path.display().to_string())).collect();
+        writeln!(out, "  reports: {}", paths.join(", "))?;
+    }
+    writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
 }
 
 /// What a judge left in doubt, as far as there is any.
@@ -70,23 +71,133 @@ fn in_words(doubts: &Doubts) -> Vec<String> {
     some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect()
 }
 
-fn verdict_line(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, word) = match summary.exit {
+fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let (style, word) = match results.summary.exit {
         0 => (GOOD, "PASS"),
         1 => (BAD, "FAIL"),
         130 => (UNSURE, "INTERRUPTED"),
         4 => (UNSURE, "OVER BUDGET"),
         _ => (UNSURE, "INCOMPLETE"),
     };
-    let totals = &summary.totals;
-    write!(out, "{style}{word}{style:#}  {} of {} trials passed", totals.passed, totals.trials)?;
-    if totals.failed > 0 {
-        write!(out, ", {} failed", totals.failed)?;
+    let (examined, without) = results.totals();
+    let line = match (examined.trials, without.trials) {
+        (0, _) => figures::totals(&without),
+        (_, 0) => figures::totals(&examined),
+        (_, all) => format!("{} · without the skill {} of {all}", figures::totals(&examined), without.passed),
+    };
+    writeln!(out, "{style}{word}{style:#}  {line}")
+}
+
+/// Those that did not pass, with why, then the others, or how many they are.
+fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let all = &results.summary.cases;
+    // Where nothing else ran, what is usually only compared with is all there is to show.
+    let alone = !all.iter().any(is_examined);
+    let shown: Vec<&CaseSummary> = all.iter().filter(|case| alone || is_examined(case)).collect();
+    let (passed, troubled): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
+        shown.iter().partition(|case| case.failed + case.not_scored == 0);
+    for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
+        case_line(case, all, out)?;
+        if index < MOST_EXPLAINED {
+            troubles(results, case, out)?;
+        }
     }
-    if totals.not_scored > 0 {
-        write!(out, ", {} not scored", totals.not_scored)?;
+    if troubled.len() > MOST_CASES {
+        writeln!(out, "  and {} more cases that did not pass", troubled.len() - MOST_CASES)?;
     }
-    writeln!(out)
+    if shown.len() > MOST_CASES {
+        return match passed.len() {
+            0 => Ok(()),
+            count => writeln!(out, "  {GOOD}✓{GOOD:#} {count} cases passed"),
+        };
+    }
+    passed.iter().try_for_each(|case| case_line(case, all, out))
+}
+
+fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
+    let (style, mark) = match (case.failed, case.not_scored, case.passed) {
+        (0, 0, 1..) => (GOOD, "✓"),
+        (1.., _, _) => (BAD, "✗"),
+        _ => (UNSURE, "?"),
+    };
+    let runs = case.passed + case.failed + case.not_scored;
+    let mut words = vec![safe(&case.agent)];
+    words.extend(case.model.as_deref().map(safe));
+    words.extend([&case.arm, &case.mode].into_iter().filter(|word| !is_usual(word)).map(|word| safe(word)));
+    let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
+        (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
+        _ => String::new(),
+    };
+    words.push(format!("{}/{runs} passed{interval}", case.passed));
+    if let Some(without) = all.iter().find(|other| is_examined(case) && is_without(other, case)) {
+        let runs = without.passed + without.failed + without.not_scored;
+        words.push(format!("without the skill {}/{runs}", without.passed));
+    }
+    if case.fired.yes + case.fired.no > 0 {
+        words.push(format!("fired {}/{}", case.fired.yes, case.fired.yes + case.fired.no));
+    }
+    let (id, words) = (one_line(&case.id), words.join(" · "));
+    writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")
+}
+
+fn is_usual(word: &str) -> bool {
+    ["with", "baseline"].contains(&word)
+}
+
+/// Whether this is what the other case is compared with.
+fn is_without(other: &CaseSummary, case: &CaseSummary) -> bool {
+    !is_examined(other)
+        && (&other.suite, &other.id, &other.agent) == (&case.suite, &case.id, &case.agent)
+        && (&other.model, &other.mode) == (&case.model, &case.mode)
+}
+
+/// Why a case did not pass: its first such trial, and the command that shows all of it.
+fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut first: Option<TrialRecord> = None;
+    for trial in results.trials(case) {
+        let record = trial?;
+        match (&record.verdict, &first) {
+            (Verdict::Fail, _) => {
+                first = Some(record);
+                break;
+            }
+            (Verdict::NotScored(_), None) => first = Some(record),
+            (Verdict::NotScored(_), Some(_)) | (Verdict::Pass, _) => {}
+        }
+    }
+    let Some(record) = first else { return Ok(()) };
+    let shown = |text: &str| cut(&one_line(text), WIDEST);
+    if let Verdict::NotScored(why) = &record.verdict {
+        let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        writeln!(out, "      {}", shown(&format!("not scored: {}{because}", why.in_words())))?;
+    }
+    for check in deciding(&record) {
+        let (style, mark) = match check.verdict {
+            Verdict::Fail => (BAD, "✗"),
+            Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
+        };
+        let optional = if check.required { "" } else { " (optional)" };
+        let (id, rationale) = (shown(&check.check), shown(&check.rationale));
+        writeln!(out, "      {style}{mark}{style:#} {id}{optional}: {rationale}")?;
+        for line in check.evidence.iter().take(MOST_EVIDENCE) {
+            writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
+        }
+    }
+    for note in &record.notes {
+        writeln!(out, "      {FAINT}note: {}{FAINT:#}", shown(note))?;
+    }
+    writeln!(out, "      {FAINT}practicum show {} {}{FAINT:#}", results.summary.run, record.trial)
+}
+
+/// The checks for which a trial did not pass: those that must, else all that did not.
+fn deciding(record: &TrialRecord) -> Vec<&CheckResult> {
+    if matches!(record.verdict, Verdict::NotScored(Why::Ended(_))) {
+        return Vec::new();
+    }
+    let troubled: Vec<&CheckResult> =
+        record.checks.iter().filter(|check| check.verdict != Verdict::Pass).collect();
+    let required: Vec<&CheckResult> = troubled.iter().copied().filter(|check| check.required).collect();
+    if required.is_empty() { troubled } else { required }
 }
 
 /// What the trials come to, with how sure that is.
@@ -105,61 +216,8 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     Ok(())
 }
 
-fn case_line(case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, mark) = match (case.failed, case.not_scored, case.passed) {
-        (0, 0, 1..) => (GOOD, "✓"),
-        (1.., _, _) => (BAD, "✗"),
-        _ => (UNSURE, "?"),
-    };
-    let runs = case.passed + case.failed + case.not_scored;
-    let arm = if case.arm == "with" { String::new() } else { format!(" {}", case.arm) };
-    let fired = match (case.fired.yes, case.fired.no) {
-        (0, 0) => String::new(),
-        (yes, no) => format!(" · fired {yes}/{}", yes + no),
-    };
-    let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
-        (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
-        _ => String::new(),
-    };
-    writeln!(
-        out,
-        "  {style}{mark}{style:#} {} {FAINT}{}{arm} · {}/{runs} passed{interval}{fired}{FAINT:#}",
-        safe(&case.id),
-        safe(&case.agent),
-        case.passed,
-    )
-}
-
-fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
-    let shown = |text: &str| safe(text).replace('\n', " ");
-    writeln!(out)?;
-    let run = format!("{} #{} ({})", shown(&record.case), record.attempt, shown(&record.condition.agent));
-    match &record.verdict {
-        Verdict::Fail | Verdict::Pass => writeln!(out, "  {BAD}failed{BAD:#} {run}")?,
-        Verdict::NotScored(why) => {
-            let because =
-                record.ended_because.as_deref().map(|why| format!(": {}", shown(why))).unwrap_or_default();
-            writeln!(out, "  {UNSURE}not scored{UNSURE:#} {run}: {}{because}", shown(&why.in_words()))?;
-        }
-    }
-    for check in record.checks.iter().filter(|check| check.verdict != Verdict::Pass) {
-        let (style, word) = match check.verdict {
-            Verdict::Fail => (BAD, "✗"),
-            Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
-        };
-        let optional = if check.required { "" } else { " (optional)" };
-        writeln!(
-            out,
-            "    {style}{word}{style:#} {}{optional}: {}",
-            shown(&check.check),
-            shown(&check.rationale)
-        )?;
-        for line in &check.evidence {
-            writeln!(out, "      {FAINT}{}{FAINT:#}", shown(line))?;
-        }
-    }
-    for note in &record.notes {
-        writeln!(out, "    {FAINT}note: {}{FAINT:#}", shown(note))?;
-    }
-    Ok(())
+fn gate_line(gate: &GateResult, out: &mut dyn Write) -> std::io::Result<()> {
+    let (figures, word) = figures::gate(gate);
+    let style = styles::gate(gate);
+    writeln!(out, "  gate {} of {}: {figures} {style}{word}{style:#}", gate.name.name(), safe(&gate.suite))
 }

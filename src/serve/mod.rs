@@ -7,7 +7,6 @@ mod api;
 mod assets;
 mod guard;
 mod live;
-mod transcript;
 mod trial;
 
 use std::net::{Ipv4Addr, SocketAddr};

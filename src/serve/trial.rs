@@ -12,16 +12,19 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::transcript::steps as steps_of;
 use super::{Failure, Shared, is_plain_name};
 use crate::model::{RelPath, Step, TrialRecord, Verdict};
 use crate::store::{Label, RunDir};
+use crate::transcript::told;
 
 /// How much of a text is shown at once.
 const PIECE: usize = 16 * 1024;
 
 /// How many steps are shown at once.
 const PAGE: usize = 200;
+
+/// What is read of a transcript at most; a longer one is shown up to here.
+const MOST_READ: u64 = 64 * 1024 * 1024;
 
 /// More files than this are not listed.
 const MOST_FILES: usize = 2000;
@@ -152,7 +155,7 @@ pub async fn steps(
     Query(asked): Query<StepsAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| steps_of(&kept.folder, &kept.record));
+    let all = tokio::task::block_in_place(|| told(&kept.folder, &kept.record, MOST_READ).steps);
     let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
@@ -173,7 +176,7 @@ pub async fn step(
     Query(asked): Query<StepAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| steps_of(&kept.folder, &kept.record));
+    let all = tokio::task::block_in_place(|| told(&kept.folder, &kept.record, MOST_READ).steps);
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
         (Some(Step::Tool(call)), "input") => input(&call.input),

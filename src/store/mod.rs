@@ -14,6 +14,7 @@ mod noise;
 mod records;
 mod run_dir;
 mod secrets;
+mod trials;
 
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
@@ -29,3 +30,4 @@ pub use noise::{keep_noise, read_noise};
 pub use records::records;
 pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;
+pub use trials::StoredTrials;

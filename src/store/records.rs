@@ -12,7 +12,7 @@ pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     for line in BufReader::new(file).split(b'\n') {
         let line = line?;
         // Most lines are not about finished trials; they need no parsing to tell.
-        if !contains(&line, b"\"trial_finished\"") {
+        if !tells_of_a_finished_trial(&line) {
             continue;
         }
         if let Ok(RunEvent::TrialFinished { record }) = serde_json::from_slice(&line) {
@@ -22,6 +22,7 @@ pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     Ok(records)
 }
 
-fn contains(line: &[u8], word: &[u8]) -> bool {
+pub(super) fn tells_of_a_finished_trial(line: &[u8]) -> bool {
+    let word = b"\"trial_finished\"";
     line.windows(word.len()).take(64).any(|window| window == word)
 }

@@ -322,7 +322,7 @@ fn a_hostile_transcript_is_inert() {
     let stream: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let case = "</title><script>window.owned=8</script>";
     let eval = json!({"practicum": 1, "workspace": "empty", "run": {"agents": ["evil"]},
-        "cases": [{"id": case, "prompt": "p", "checks": [{"contains": "never said", "id": "<b>bold</b>"}]}]});
+        "cases": [{"id": case, "prompt": evil[1], "checks": [{"contains": "never said", "id": "<b>bold</b>"}]}]});
     let project = Project::new(&[("e.practicum.yaml", &eval.to_string()), ("stream.jsonl", &stream)]);
     let path = project.path().join("stream.jsonl");
     project.write(
@@ -337,8 +337,6 @@ fn a_hostile_transcript_is_inert() {
     std::fs::create_dir_all(&files).expect("created");
     std::fs::write(files.join("<img src=x onerror=alert(1)>.html"), evil.concat()).expect("written");
     std::os::unix::fs::symlink("/etc/passwd", files.join("passwd")).expect("linked");
-    let facts = json!({"stream": "practicum-jsonl", "turns": [{"prompt": evil[1], "bytes": stream.len()}]});
-    std::fs::write(trial.path().join("facts.json"), facts.to_string()).expect("written");
 
     let viewer = Viewer::start(&project);
     let browser = Browser::start(1280, 900, false);
@@ -347,7 +345,7 @@ fn a_hostile_transcript_is_inert() {
     let id = trial.file_name().to_string_lossy().into_owned();
     browser.go(&format!("#/run/{run}"));
     browser.go(&format!("#/run/{run}/trial/{id}"));
-    assert_eq!(browser.count(".step"), 8);
+    assert_eq!(browser.count(".step"), 8, "the user, what was said, and a call");
     browser.click("details.step.call summary");
     browser.click("details.file summary");
     browser.wait("return document.querySelector('details.file pre')?.innerText.includes('window.owned')");

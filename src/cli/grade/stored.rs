@@ -7,7 +7,8 @@ use anyhow::{Context, anyhow, bail};
 
 use super::Args;
 use super::output::shared;
-use crate::cli::exam::{heed_interrupts, info, show_results};
+use crate::cli::exam::{heed_interrupts, info};
+use crate::cli::report::Reports;
 use crate::cli::{environment, print, print_json, runtime};
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
@@ -18,6 +19,7 @@ use crate::report::{Progress, Regraded, Results, render_changes, safe};
 use crate::settings::{Layers, project_root};
 use crate::stage::Rooms;
 use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
+use crate::web::Web;
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
 /// otherwise.
@@ -83,8 +85,9 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         allow_unscored: args.allow_unscored,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
+        web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
-    let (examined, records) = runtime.block_on(async {
+    let (summary, records) = runtime.block_on(async {
         tokio::spawn(heed_interrupts(stop));
         mark_again(&again, Sinks::new(sinks)).await
     })?;
@@ -95,20 +98,14 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         run: run_dir.id().to_owned(),
         graded_from: from.id().to_owned(),
         changes,
-        summary: examined.summary,
+        summary,
     };
     run_dir.write_json("changes.json", &document)?;
     if args.json {
         print_json(&document)?;
     } else {
-        let results = Results {
-            summary: &document.summary,
-            troubles: &examined.troubles,
-            run_dir: run_dir.path(),
-            scripted,
-            replayed,
-        };
-        show_results(&results, false)?;
+        let results = Results::open(run_dir).map_err(|why| anyhow!(why))?;
+        Reports::default().show(&results, false)?;
         print(&render_changes(&document))?;
     }
     Ok(document.summary.exit)

@@ -1,0 +1,89 @@
+//! For GitHub Actions: annotations at the cases, a summary of the step, a comment for the pull request.
+
+mod place;
+mod summary;
+
+use std::io::Write;
+
+use self::place::Places;
+use super::markup::{cut, one_line};
+use super::{Addition, Form, Report, Results};
+use crate::model::{TrialRecord, Verdict};
+
+/// Annotations on standard output, and the step's summary where GitHub says.
+pub static REPORT: Report = Report {
+    name: "github",
+    about: "annotations for GitHub Actions; adds to $GITHUB_STEP_SUMMARY",
+    form: Form::File(annotations),
+    adds: Some(Addition { variable: "GITHUB_STEP_SUMMARY", write: summary::write }),
+};
+
+/// Written to a file, for whoever posts it.
+pub static COMMENT: Report = Report {
+    name: "github-comment",
+    about: "a comment for a pull request, with a marker to update it by",
+    form: Form::File(summary::comment),
+    adds: None,
+};
+
+/// GitHub shows ten of a kind for a step; a few more do no harm where a log is read.
+const MOST_ANNOTATIONS: usize = 50;
+
+const LONGEST_MESSAGE: usize = 1000;
+
+fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut places = Places::new(results);
+    for (index, trial) in results.troubles().enumerate() {
+        let record = trial?;
+        if index == MOST_ANNOTATIONS {
+            let (of, _) = results.totals();
+            let left = usize::try_from(of.failed + of.not_scored).unwrap_or(usize::MAX) - index;
+            return writeln!(out, "::notice::and {left} more trials did not pass");
+        }
+        let level = match record.verdict {
+            Verdict::Fail => "error",
+            Verdict::NotScored(_) | Verdict::Pass => "warning",
+        };
+        let place = places.of(&record.suite, &record.case);
+        let place = place.map(|place| format!("file={},line={},", property(&place.file), place.line));
+        let title = property(&format!("{} of {}", one_line(&record.case), one_line(&record.suite)));
+        let message = data(&message(&record));
+        writeln!(out, "::{level} {}title={title}::{message}", place.unwrap_or_default())?;
+    }
+    Ok(())
+}
+
+/// What was wrong, a line a check.
+fn message(record: &TrialRecord) -> String {
+    let mut lines = Vec::new();
+    if let Verdict::NotScored(why) = &record.verdict {
+        let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+        lines.push(format!("not scored: {}{because}", why.in_words()));
+    }
+    let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
+    lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
+    lines.push(format!("run {} with {}", record.attempt, record.condition.agent));
+    let lines: Vec<String> = lines.iter().map(|line| cut(&one_line(line), LONGEST_MESSAGE)).collect();
+    lines.join("\n")
+}
+
+/// The message of a workflow command.
+fn data(text: &str) -> String {
+    text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
+}
+
+/// The value of a property of a workflow command.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_can_give_a_command() {
+        assert_eq!(data("a\n::error::b\r%0A"), "a%0A::error::b%0D%250A");
+        assert_eq!(property("a,line=1::b\n"), "a%2Cline=1%3A%3Ab%0A");
+    }
+}

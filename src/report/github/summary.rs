@@ -1,0 +1,122 @@
+use std::io::Write;
+
+use crate::model::{CaseSummary, CheckResult, Verdict};
+use crate::report::figures;
+use crate::report::markup::{cut, markdown};
+use crate::report::results::{Results, is_examined};
+
+/// How many cases are told with why they did not pass. GitHub cuts comments at 65,536 characters.
+const MOST_CASES: usize = 25;
+const MOST_CHECKS: usize = 5;
+const LONGEST_TEXT: usize = 300;
+
+/// The same with a line by which a later comment finds this one and takes its place.
+pub fn comment(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<!-- practicum:{} -->", marker(&results.suites().join(",")))?;
+    write(results, out)
+}
+
+/// A name that cannot end the comment it stands in.
+fn marker(name: &str) -> String {
+    let mut out = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'_' | b'.' | b'/' | b',' => out.push(char::from(byte)),
+            b'-' if !out.ends_with('-') => out.push('-'),
+            _ => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    let (examined, without) = results.totals();
+    let (mark, word) = match summary.exit {
+        0 => ("✅", "passed"),
+        1 => ("❌", "failed"),
+        _ => ("⚠️", "could not be completed"),
+    };
+    let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
+    writeln!(out, "## {mark} {}: {word}\n", names.join(", "))?;
+    writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
+    for (title, of) in [("with the skill", examined), ("without the skill", without)] {
+        if of.trials > 0 {
+            writeln!(out, "| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)?;
+        }
+    }
+    writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
+    let activation = summary.activation.as_ref().map(figures::activation);
+    let arms = summary.arms.as_ref().map(figures::arms);
+    for line in activation.into_iter().chain(arms).flatten() {
+        writeln!(out, "- {}", markdown(&line))?;
+    }
+    for gate in &summary.gates {
+        let (figures, word) = figures::gate(gate);
+        let name = gate.name.name();
+        writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.suite)))?;
+    }
+    let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("{usd:.4} USD"));
+    writeln!(out, "- {:.1} s, {cost}", summary.seconds)?;
+    troubles(results, out)?;
+    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
+}
+
+/// The cases that did not pass, folded, each with what was wrong the first time.
+fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let troubled: Vec<&CaseSummary> = results
+        .summary
+        .cases
+        .iter()
+        .filter(|case| is_examined(case) && case.failed + case.not_scored > 0)
+        .collect();
+    if troubled.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n### Did not pass\n\n| case | passed | what was wrong |\n|---|---|---|")?;
+    for case in troubled.iter().take(MOST_CASES) {
+        let mut wrong = Vec::new();
+        for trial in results.trials(case) {
+            let record = trial?;
+            if record.verdict == Verdict::Pass {
+                continue;
+            }
+            if let Verdict::NotScored(why) = &record.verdict {
+                wrong.push(format!("not scored: {}", why.in_words()));
+            }
+            let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
+            wrong.extend(failed.take(MOST_CHECKS).map(in_words));
+            break;
+        }
+        let runs = case.passed + case.failed + case.not_scored;
+        let wrong: Vec<String> = wrong.iter().map(|text| markdown(&cut(text, LONGEST_TEXT))).collect();
+        let name = markdown(&format!("{} ({})", case.id, case.agent));
+        writeln!(out, "| {name} | {}/{runs} | {} |", case.passed, wrong.join("<br>"))?;
+    }
+    match troubled.len().saturating_sub(MOST_CASES) {
+        0 => Ok(()),
+        more => writeln!(out, "\nand {more} more cases"),
+    }
+}
+
+fn in_words(check: &CheckResult) -> String {
+    format!("{}: {}", check.check, check.rationale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_marker_stays_in_its_comment() {
+        for (name, expected) in [
+            ("release-notes", "release-notes"),
+            ("a --> <script>", "a%20-%2D%3E%20%3Cscript%3E"),
+            ("one,two/three.four", "one,two/three.four"),
+            ("größe", "gr%C3%B6%C3%9Fe"),
+        ] {
+            assert_eq!(marker(name), expected);
+            assert!(!marker(name).contains("--"));
+        }
+    }
+}

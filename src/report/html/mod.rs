@@ -1,0 +1,287 @@
+//! The whole run as one page that needs nothing else: it opens from a mail, offline, on any machine.
+//!
+//! Everything from outside is written as text; the page's own script and style are the only ones that
+//! its policy lets run.
+
+mod cases;
+mod charts;
+mod steps;
+
+use std::io::Write;
+
+use super::markup::html;
+use super::{Form, Report, Results, figures};
+use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, Totals};
+use crate::stats::{f1_band, rate_band};
+
+pub static REPORT: Report = Report {
+    name: "html",
+    about: "one self-contained page: charts, search, transcripts",
+    form: Form::File(write),
+    adds: None,
+};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// What the policy names, so that nothing else runs. A test holds them against the files.
+const STYLE_HASH: &str = "sha256-UYVD343T/zqcDPzzluJO/poqnVcfj5Mpt3wpBZaN/ak=";
+const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
+
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let title = html(&results.suites().join(", "));
+    write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} · practicum</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+    )?;
+    header(results, &title, out)?;
+    overview(results, out)?;
+    cases::write(results, out)?;
+    footer(results, out)?;
+    write!(out, "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    let (class, word) = match summary.exit {
+        0 => ("pass", "Passed"),
+        1 => ("fail", "Failed"),
+        130 => ("none", "Interrupted"),
+        4 => ("none", "Over budget"),
+        _ => ("none", "Incomplete"),
+    };
+    let (examined, without) = results.totals();
+    writeln!(out, "<header>\n<p class=\"verdict {class}\">{word}</p>\n<h1>{title}</h1>")?;
+    writeln!(
+        out,
+        "<p class=\"faint\">Run <code>{}</code> · {} · practicum {}</p>",
+        html(&summary.run),
+        html(&when(&results.info.started)),
+        html(&results.info.practicum)
+    )?;
+    for (is, words) in [
+        (results.info.scripted, "The model’s answers came from a script: this tests the evals, not a model."),
+        (results.info.replayed, "The model’s answers were recorded earlier, and so were tokens and cost."),
+    ] {
+        if is {
+            writeln!(out, "<p class=\"notice\">{words}</p>")?;
+        }
+    }
+    writeln!(out, "</header>\n<section class=\"tiles\">")?;
+    match (examined.trials, without.trials) {
+        (0, _) => counts("Trials passed", &without, out)?,
+        (_, 0) => counts("Trials passed", &examined, out)?,
+        (_, _) => {
+            counts("With the skill", &examined, out)?;
+            let more = format!("{} failed, {} not scored", without.failed, without.not_scored);
+            tile("Without the skill", &share(&without), &more, out)?;
+        }
+    }
+    let rate = summary.pass_rate.rate;
+    let value = rate.value.map_or_else(|| "–".to_owned(), |value| format!("{:.0}&thinsp;%", value * 100.0));
+    tile("Pass rate", &value, &interval(rate), out)?;
+    let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
+    let tokens = summary.tokens.input + summary.tokens.output;
+    tile("Cost", &cost, &format!("{} tokens", grouped(tokens)), out)?;
+    tile("Time", &duration(summary.seconds), &format!("{} trials", grouped(summary.totals.trials)), out)?;
+    writeln!(out, "</section>")
+}
+
+fn counts(title: &str, of: &Totals, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut rest = Vec::new();
+    for (count, class, word) in [(of.failed, "fail", "failed"), (of.not_scored, "none", "not scored")] {
+        if count > 0 {
+            rest.push(format!("<span class=\"{class}\">{count} {word}</span>"));
+        }
+    }
+    let rest = if rest.is_empty() { "all of them".to_owned() } else { rest.join(", ") };
+    tile(title, &share(of), &rest, out)
+}
+
+fn share(of: &Totals) -> String {
+    format!("{}<small> of {}</small>", of.passed, of.trials)
+}
+
+fn tile(title: &str, value: &str, more: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"tile\"><h2>{title}</h2><p class=\"value\">{value}</p><p>{more}</p></div>")
+}
+
+fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    writeln!(out, "<section class=\"cards\"><div class=\"stack\">")?;
+    if !summary.gates.is_empty() {
+        gates(&summary.gates, out)?;
+    }
+    if let Some(found) = &summary.arms {
+        arms(found, out)?;
+    }
+    writeln!(out, "</div>")?;
+    if let Some(found) = &summary.activation {
+        activation(found, out)?;
+    }
+    writeln!(out, "</section>")
+}
+
+fn arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    let words = |arm: &str| match arm {
+        "with" => "with the skill".to_owned(),
+        "without" => "without it".to_owned(),
+        version => html(version),
+    };
+    writeln!(out, "<div class=\"card\"><h2>Pass rate {} − {}</h2>", words(&of.after), words(&of.before))?;
+    writeln!(out, "{}", charts::difference(of.result.difference))?;
+    for line in figures::arms(of) {
+        writeln!(out, "<p>{}</p>", html(&line))?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>Gates</h2><table class=\"gates\">")?;
+    for gate in gates {
+        let (_, word) = figures::gate(gate);
+        let class = match (gate.ok, gate.fails()) {
+            (true, _) => "pass",
+            (false, true) => "fail",
+            (false, false) => "none",
+        };
+        let value = Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 };
+        let spared = match gate.spared.as_slice() {
+            [] => String::new(),
+            names => format!(" without the flaky {}", html(&names.join(", "))),
+        };
+        writeln!(
+            out,
+            "<tr><th>{}<small>{}{spared}</small></th><td>{}</td><td class=\"number\">{}</td><td class=\"{class}\">{word}</td></tr>",
+            html(&gate.name.name().replace('_', " ")),
+            html(&gate.suite),
+            charts::rate(&[(value, class)], Some(gate.threshold)),
+            html(&figures::estimate(value)),
+        )?;
+    }
+    writeln!(out, "</table></div>")
+}
+
+fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>Activation</h2><div class=\"beside\">")?;
+    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(&of.all))?;
+    for (name, rate, band) in [
+        ("Precision", of.all.precision, Some(rate_band as fn(f64) -> &'static str)),
+        ("Recall", of.all.recall, Some(rate_band)),
+        ("F1", of.all.f1, Some(f1_band)),
+        ("Accuracy", of.all.accuracy, None),
+    ] {
+        let word = band.zip(rate.value).map(|(band, value)| band(value)).unwrap_or_default();
+        let figure = html(&figures::estimate(rate));
+        writeln!(
+            out,
+            "<tr><th>{name}</th><td class=\"number\">{figure}</td><td class=\"faint\">{word}</td></tr>"
+        )?;
+    }
+    writeln!(out, "</table></div>")?;
+    let mut rest = Vec::new();
+    for (count, words) in [
+        (of.all.acceptable, "runs could do either"),
+        (of.all.error, "runs cannot tell"),
+        (of.unmeasured, "cases could not be measured"),
+        (of.invoked, "runs named the skill themselves"),
+    ] {
+        if count > 0 {
+            rest.push(format!("{count} {words}"));
+        }
+    }
+    if !rest.is_empty() {
+        writeln!(out, "<p class=\"faint\">{}</p>", rest.join(" · "))?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let notices = results.info.notices.iter().map(|notice| format!("<li>{}</li>", html(notice)));
+    writeln!(
+        out,
+        "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \
+         cluster. What has no answer is in no rate. Recorded in <code>{}</code>.</p></footer>",
+        notices.collect::<String>(),
+        html(&results.run.path().display().to_string())
+    )
+}
+
+/// `38 – 96 %`, or nothing where there is no interval.
+fn interval(of: Estimate) -> String {
+    let ends = of.low.zip(of.high);
+    ends.map_or_else(String::new, |(low, high)| {
+        format!("{:.0} – {:.0}&thinsp;%, n = {}", low * 100.0, high * 100.0, of.n)
+    })
+}
+
+/// To the second, because nobody reads more.
+fn when(started: &str) -> String {
+    match started.parse::<jiff::Timestamp>() {
+        Ok(at) => at.strftime("%Y-%m-%d %H:%M UTC").to_string(),
+        Err(_) => started.to_owned(),
+    }
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 60.0 => format!("{seconds:.1}&thinsp;s"),
+        _ if seconds < 3600.0 => format!("{:.0}&thinsp;min", seconds / 60.0),
+        _ => format!("{:.1}&thinsp;h", seconds / 3600.0),
+    }
+}
+
+/// With thin spaces between the thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push_str("&thinsp;");
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, expected) in [(7, "7"), (1234, "1&thinsp;234"), (1_234_567, "1&thinsp;234&thinsp;567")] {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+
+    /// A page whose policy names another script than it has is a dead page.
+    #[test]
+    fn the_policy_names_the_script_and_the_style() {
+        for (content, hash) in [(STYLE, STYLE_HASH), (SCRIPT, SCRIPT_HASH)] {
+            let digest = "import base64,hashlib,sys; sys.stdout.write('sha256-' + base64.b64encode(hashlib.sha256(sys.stdin.buffer.read()).digest()).decode())";
+            let mut python = Command::new("python3")
+                .args(["-c", digest])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("python3 starts");
+            python.stdin.take().expect("piped").write_all(content.as_bytes()).expect("written");
+            let output = python.wait_with_output().expect("python3 ends");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), hash);
+        }
+    }
+
+    #[test]
+    fn the_page_s_own_script_cannot_end_itself() {
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    }
+}

@@ -1,0 +1,105 @@
+//! Each case: how often it passed, what became of its checks, and the evidence where they failed.
+
+use std::io::Write;
+
+use super::plain;
+use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict};
+use crate::report::figures;
+use crate::report::markup::cut;
+use crate::report::results::{Questions, Results};
+
+/// How many trials of a case are told with what was wrong.
+const MOST_TRIALS: u64 = 3;
+const MOST_EVIDENCE: usize = 5;
+const LONGEST_TEXT: usize = 600;
+
+pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let questions = results.questions();
+    let told: Vec<&CaseSummary> =
+        results.summary.cases.iter().filter(|case| !is_only_about_activation(case)).collect();
+    if told.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Cases")?;
+    for case in told {
+        one(results, &questions, case, out)?;
+    }
+    Ok(())
+}
+
+/// Whether all there is to say of it stands under activation.
+fn is_only_about_activation(case: &CaseSummary) -> bool {
+    case.fire_rate.is_some() && case.checks.len() <= 1
+}
+
+fn one(
+    results: &Results,
+    questions: &Questions<'_>,
+    case: &CaseSummary,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let mut words = vec![case.agent.clone()];
+    words.extend(case.model.clone());
+    words.extend([case.arm.clone(), case.mode.clone()]);
+    writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
+    let runs = case.passed + case.failed + case.not_scored;
+    let rate = figures::pass_rate(&case.pass_rate);
+    writeln!(out, "{} of {runs} runs passed; pass rate {rate}.\n", case.passed)?;
+    if !case.checks.is_empty() {
+        writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
+    }
+    for check in &case.checks {
+        let wording = questions.wording(&case.suite, &case.id, &check.id);
+        let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
+        let mean = check.mean_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}"));
+        let name = plain(&cut(&name, LONGEST_TEXT));
+        writeln!(out, "| {name} | {} | {} | {} | {mean} |", check.passed, check.failed, check.not_scored)?;
+    }
+    let (troubled, mut told) = (case.failed + case.not_scored, 0);
+    if troubled > 0 && !case.checks.is_empty() {
+        writeln!(out)?;
+    }
+    for trial in results.trials(case) {
+        let record = trial?;
+        if record.verdict == Verdict::Pass {
+            continue;
+        }
+        if told == MOST_TRIALS {
+            return writeln!(out, "- and {} more runs that did not pass", troubled.saturating_sub(told));
+        }
+        told += 1;
+        trouble(&record, out)?;
+    }
+    Ok(())
+}
+
+fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
+    let said = |text: &str| plain(&cut(text, LONGEST_TEXT));
+    let head = match &record.verdict {
+        Verdict::NotScored(why) => {
+            let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("not scored: {}{because}", why.in_words())
+        }
+        Verdict::Fail | Verdict::Pass => "failed".to_owned(),
+    };
+    writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
+    let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;
+    for check in record.checks.iter().filter(troubled) {
+        let optional = if check.required { "" } else { " (optional)" };
+        writeln!(out, "  - {}{optional}: {}", said(&check.check), said(&check.rationale))?;
+        for line in check.evidence.iter().chain(&check.flags).take(MOST_EVIDENCE) {
+            writeln!(out, "    - {}", said(line))?;
+        }
+    }
+    for note in &record.notes {
+        writeln!(out, "  - note: {}", said(note))?;
+    }
+    for line in &record.remarks.uncovered {
+        writeln!(out, "  - no check is about: {}", said(line))?;
+    }
+    for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
+        let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);
+        writeln!(out, "  - {}", said(&words))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,122 @@
+//! The whole report as a Markdown document: activation first, where a case asks about it, then each case.
+
+mod activation;
+mod cases;
+
+use std::io::Write;
+
+use super::markup::markdown as plain;
+use super::{Form, Report, Results, figures};
+use crate::model::{Estimate, Totals};
+
+pub static REPORT: Report = Report {
+    name: "md",
+    about: "a Markdown document: metrics, confusion, cases with failing evidence, method",
+    form: Form::File(write),
+    adds: None,
+};
+
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
+    writeln!(out, "# Evaluation of {}\n", names.join(", "))?;
+    let verdict = match summary.exit {
+        0 => "Passed: every gate holds.",
+        1 => "Failed: a gate does not hold.",
+        130 => "Interrupted before its end.",
+        4 => "Stopped by its budget.",
+        _ => "Could not be completed.",
+    };
+    writeln!(out, "**{verdict}** Run `{}`, begun {}.\n", summary.run, plain(&results.info.started))?;
+    totals(results, out)?;
+    gates(results, out)?;
+    if summary.activation.is_some() {
+        activation::write(results, out)?;
+    }
+    if let Some(arms) = &summary.arms {
+        writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
+        for line in figures::arms(arms) {
+            writeln!(out, "- {}", plain(&line))?;
+        }
+    }
+    cases::write(results, out)?;
+    methodology(results, out)
+}
+
+fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
+    let row = |title: &str, of: &Totals| {
+        format!("| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)
+    };
+    let (examined, without) = results.totals();
+    if without.trials > 0 {
+        writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
+    }
+    writeln!(out, "{}\n", row("all", &summary.totals))?;
+    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
+    let rate = figures::pass_rate(&summary.pass_rate);
+    writeln!(out, "- Pass rate: {rate}{}", plain(&reliability.unwrap_or_default()))?;
+    let cost = summary.cost_usd.map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4} USD"));
+    let tokens = summary.tokens.input + summary.tokens.output;
+    writeln!(out, "- Time: {:.1} s. Tokens: {tokens}. Cost: {cost}.", summary.seconds)
+}
+
+fn gates(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    if results.summary.gates.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Gates\n\n| gate | suite | value | |\n|---|---|---|---|")?;
+    for gate in &results.summary.gates {
+        let (figures, word) = figures::gate(gate);
+        let name = plain(gate.name.name());
+        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.suite), plain(&figures))?;
+    }
+    Ok(())
+}
+
+/// An estimate as cells of a table: value and interval.
+fn cells(of: Estimate) -> String {
+    let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+    let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
+    format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
+}
+
+fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\n## Methodology\n")?;
+    for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
+        let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
+        let line = format!(
+            "{}: format {}, agent {}, model {}, mode {}, arm {}, {} runs of each case, at most {} each.",
+            asked.suite["name"].as_str().unwrap_or_default(),
+            asked.origin.dialect,
+            setting("agent"),
+            setting("model"),
+            setting("mode"),
+            setting("arm"),
+            setting("repeat"),
+            setting("timeout"),
+        );
+        writeln!(out, "- {}", plain(&line))?;
+    }
+    for notice in &results.info.notices {
+        writeln!(out, "- {}", plain(notice))?;
+    }
+    if results.info.scripted {
+        writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;
+    }
+    if results.info.replayed {
+        writeln!(out, "- The model's answers were recorded earlier, and so were tokens and cost.")?;
+    }
+    write!(out, "{METHOD}")
+}
+
+const METHOD: &str = "\
+- Each trial ran in a clean room of its own, with nothing of the evals in it.
+- Activation is what was seen: the agent's own skill tool, or its reading of the SKILL.md.
+- Brackets are 95 % intervals; runs of one case count as one cluster.
+- What has no answer (an error, a time-out, a judge that cannot be understood) is not scored: it is in no
+  rate, neither passed nor failed. Undefined rates are shown as –.
+- Precision = TP / (TP + FP), recall = TP / (TP + FN), F1 is their harmonic mean, accuracy = (TP + TN) /
+  all four. Cases in which either outcome is acceptable are in none of them.
+";

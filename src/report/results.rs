@@ -1,0 +1,127 @@
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::model::{Arm, CaseSummary, Summary, Totals, TrialRecord, Verdict};
+use crate::store::{RunDir, RunInfo, StoredTrials};
+
+/// What a report is made from: a stored run, its trials read as they are asked for.
+pub struct Results {
+    pub run: RunDir,
+    pub info: RunInfo,
+    pub summary: Summary,
+    trials: StoredTrials,
+    /// Reports that were written already, for the closing summary to point at.
+    pub written: Vec<PathBuf>,
+}
+
+impl Results {
+    pub fn open(run: RunDir) -> Result<Self, String> {
+        let summary = run.summary().ok_or_else(|| {
+            format!("run {} did not come to its end; practicum run --resume goes on with it", run.id())
+        })?;
+        let info = run.info()?;
+        let trials = StoredTrials::open(run.path())
+            .map_err(|error| format!("{}: {error}", run.path().join("events.jsonl").display()))?;
+        Ok(Self { run, info, summary, trials, written: Vec::new() })
+    }
+
+    /// The trials of a case, in the order of their attempts.
+    pub fn trials(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        self.trials.of_case(case)
+    }
+
+    /// Every trial, case by case.
+    pub fn all_trials(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        self.summary.cases.iter().flat_map(|case| self.trials(case))
+    }
+
+    /// Trials that did not pass and should have. Those without the skill are only compared with.
+    pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        let troubled = |case: &&CaseSummary| is_examined(case) && case.failed + case.not_scored > 0;
+        let trials = self.summary.cases.iter().filter(troubled).flat_map(|case| self.trials(case));
+        trials.filter(|trial| trial.as_ref().map_or(true, |record| record.verdict != Verdict::Pass))
+    }
+
+    /// The trials that have to pass, and those without the skill, which are only compared with.
+    pub fn totals(&self) -> (Totals, Totals) {
+        let mut totals = (Totals::default(), Totals::default());
+        for case in &self.summary.cases {
+            let of = if is_examined(case) { &mut totals.0 } else { &mut totals.1 };
+            of.trials += case.passed + case.failed + case.not_scored;
+            of.passed += case.passed;
+            of.failed += case.failed;
+            of.not_scored += case.not_scored;
+        }
+        totals
+    }
+
+    /// Where a trial's files are.
+    pub fn folder(&self, record: &TrialRecord) -> PathBuf {
+        self.run.path().join("trials").join(record.trial.as_str())
+    }
+
+    /// The cases as they were asked, in the native format.
+    pub fn questions(&self) -> Questions<'_> {
+        let mut cases = HashMap::new();
+        for asked in &self.info.suites {
+            let suite = asked.suite["name"].as_str().unwrap_or_default();
+            for case in asked.suite["cases"].as_array().into_iter().flatten() {
+                cases.insert((suite, case["id"].as_str().unwrap_or_default()), case);
+            }
+        }
+        Questions { cases }
+    }
+
+    /// The names of the suites, each once.
+    pub fn suites(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for case in &self.summary.cases {
+            if !names.contains(&case.suite.as_str()) {
+                names.push(&case.suite);
+            }
+        }
+        names
+    }
+}
+
+/// Whether a case has something to pass.
+pub fn is_examined(case: &CaseSummary) -> bool {
+    case.arm != Arm::WithoutSkill.name()
+}
+
+/// What the cases of a run asked.
+pub struct Questions<'r> {
+    cases: HashMap<(&'r str, &'r str), &'r Value>,
+}
+
+impl<'r> Questions<'r> {
+    fn case(&self, suite: &str, id: &str) -> Option<&'r Value> {
+        self.cases.get(&(suite, id)).copied()
+    }
+
+    /// What the user says, turn by turn. Empty where a skill is invoked by its command alone.
+    pub fn prompts(&self, suite: &str, id: &str) -> Vec<&'r str> {
+        let Some(case) = self.case(suite, id) else { return Vec::new() };
+        match case.get("prompt").or_else(|| case.get("command")) {
+            Some(Value::Array(turns)) => turns.iter().filter_map(Value::as_str).collect(),
+            Some(Value::String(one)) => vec![one.as_str()],
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    /// Why the case is there.
+    pub fn note(&self, suite: &str, id: &str) -> Option<&'r str> {
+        self.case(suite, id)?.get("note")?.as_str()
+    }
+
+    /// A check in words: what is judged, else its name. `None` where only its id is known.
+    pub fn wording(&self, suite: &str, id: &str, check: &str) -> Option<&'r str> {
+        let checks = self.case(suite, id)?.get("checks")?.as_array()?;
+        let found = checks.iter().find(|found| found["id"] == *check)?;
+        let judged = found.get("judge");
+        let statement = judged.and_then(|judged| judged.as_str().or_else(|| judged["statement"].as_str()));
+        statement.or_else(|| found.get("name")?.as_str())
+    }
+}

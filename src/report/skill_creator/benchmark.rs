@@ -1,0 +1,204 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Shape;
+use super::grading::{Graded, Metrics, rounded, tokens};
+use crate::model::{CaseSummary, TrialRecord, Verdict};
+use crate::report::results::Results;
+use crate::report::safe;
+
+/// The graded runs of an iteration, and what they come to for each configuration.
+pub struct Benchmark {
+    metadata: Value,
+    runs: Vec<Value>,
+    measures: BTreeMap<String, Measures>,
+    notes: Vec<String>,
+}
+
+#[derive(Default)]
+struct Measures {
+    pass_rate: Vec<f64>,
+    time_seconds: Vec<f64>,
+    tokens: Vec<f64>,
+}
+
+impl Measures {
+    fn all(&self) -> [(&'static str, &[f64]); 3] {
+        [("pass_rate", &self.pass_rate), ("time_seconds", &self.time_seconds), ("tokens", &self.tokens)]
+    }
+}
+
+impl Benchmark {
+    pub fn new(results: &Results, cases: &[&CaseSummary]) -> Self {
+        let suite = cases.first().map_or("", |case| case.suite.as_str());
+        let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
+        let skill = asked.map(|of| match &of.suite["skill"] {
+            Value::Array(several) => several.first().unwrap_or(&Value::Null),
+            one => one,
+        });
+        let name = skill.and_then(|skill| skill["name"].as_str()).unwrap_or(suite);
+        let path = skill.and_then(|skill| skill["path"].as_str());
+        let folder = asked.and_then(|of| of.origin.path.parent());
+        let path = path.zip(folder).map(|(path, folder)| crate::skill::tidy(&folder.join(path)));
+        let model = cases.first().and_then(|case| case.model.clone());
+        let setting = |name: &str| {
+            let position = results.info.suites.iter().position(|of| of.suite["name"] == *suite)?;
+            results.info.settings.get(position)?.get(name).map(|setting| setting.value.clone())
+        };
+        let ids = super::Ids::of(cases);
+        let mut evals: Vec<u32> = ids.names.iter().map(|name| ids.of_case(name)).collect();
+        evals.sort_unstable();
+        let most = cases.iter().map(|case| case.passed + case.failed + case.not_scored).max();
+        let metadata = json!({
+            "skill_name": safe(name),
+            "skill_path": path.map(|path| safe(&path.display().to_string())).unwrap_or_default(),
+            "executor_model": safe(&model.or_else(|| setting("model")).unwrap_or_default()),
+            "analyzer_model": safe(&setting("judge.model").unwrap_or_default()),
+            "timestamp": results.info.started,
+            "evals_run": evals,
+            "runs_per_configuration": most.unwrap_or_default(),
+        });
+        Self { metadata, runs: Vec::new(), measures: BTreeMap::new(), notes: Vec::new() }
+    }
+
+    pub fn add(
+        &mut self,
+        eval: u32,
+        configuration: String,
+        record: &TrialRecord,
+        graded: &Graded,
+        metrics: &Metrics,
+    ) {
+        let (case, attempt) = (safe(&record.case), record.attempt);
+        if let Verdict::NotScored(why) = &record.verdict {
+            let why = safe(&why.in_words());
+            self.notes
+                .push(format!("eval {eval} ({case}), {configuration}, run {attempt} is not scored: {why}"));
+        } else if graded.silent > 0 {
+            let silent = graded.silent;
+            self.notes.push(format!(
+                "eval {eval} ({case}), {configuration}, run {attempt}: {silent} expectations have no answer"
+            ));
+        }
+        if graded.expectations.is_empty() {
+            return;
+        }
+        let measures = self.measures.entry(configuration.clone()).or_default();
+        measures.pass_rate.push(graded.pass_rate());
+        measures.time_seconds.push(record.seconds);
+        measures.tokens.push(tokens(record) as f64);
+        let notes: Vec<String> = record.notes.iter().map(|note| safe(note)).collect();
+        self.runs.push(json!({
+            "eval_id": eval,
+            "eval_name": case,
+            "configuration": configuration,
+            "run_number": attempt,
+            "result": {
+                "pass_rate": rounded(graded.pass_rate(), 2),
+                "passed": graded.passed,
+                "failed": graded.failed(),
+                "total": graded.expectations.len(),
+                "time_seconds": rounded(record.seconds, 3),
+                "tokens": tokens(record),
+                "tool_calls": metrics.tool_calls(),
+                "errors": metrics.errors,
+            },
+            "expectations": graded.expectations,
+            "notes": notes,
+        }));
+    }
+
+    pub fn document(&self, shape: Shape) -> Value {
+        match shape {
+            Shape::Agentskills => json!({"run_summary": self.run_summary(shape)}),
+            Shape::SkillCreator => json!({
+                "metadata": self.metadata,
+                "runs": self.runs,
+                "run_summary": self.run_summary(shape),
+                "notes": self.notes,
+            }),
+        }
+    }
+
+    fn run_summary(&self, shape: Shape) -> Value {
+        let mut summary = Map::new();
+        // What is examined comes first: viewers take the first for the one that counts.
+        let after = self.measures.get_key_value("with_skill");
+        let others = self.measures.iter().filter(|(name, _)| *name != "with_skill");
+        for (name, measures) in after.into_iter().chain(others) {
+            let figures = measures.all().map(|(measure, values)| (measure.to_owned(), spread(values, shape)));
+            summary.insert(name.clone(), Value::Object(figures.into_iter().collect()));
+        }
+        let before = ["without_skill", "old_skill"].iter().find_map(|name| self.measures.get(*name));
+        if let (Some((_, after)), Some(before)) = (after, before) {
+            summary.insert("delta".to_owned(), delta(before, after, shape));
+        }
+        Value::Object(summary)
+    }
+}
+
+fn spread(values: &[f64], shape: Shape) -> Value {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
+    let (least, most) = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| {
+        (least.min(*value), most.max(*value))
+    });
+    match shape {
+        Shape::Agentskills => json!({"mean": rounded(mean, 4), "stddev": rounded(deviation, 4)}),
+        Shape::SkillCreator => json!({
+            "mean": rounded(mean, 4),
+            "stddev": rounded(deviation, 4),
+            "min": rounded(least, 4),
+            "max": rounded(most, 4),
+        }),
+    }
+}
+
+/// Configurations have values, because those without are never begun.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn delta(before: &Measures, after: &Measures, shape: Shape) -> Value {
+    let mut delta = Map::new();
+    for ((name, before), (_, after)) in before.all().into_iter().zip(after.all()) {
+        let difference = mean(after) - mean(before);
+        let value = match (shape, name) {
+            (Shape::Agentskills, _) => json!(rounded(difference, 4)),
+            (Shape::SkillCreator, "pass_rate") => json!(format!("{difference:+.2}")),
+            (Shape::SkillCreator, "time_seconds") => json!(format!("{difference:+.1}")),
+            (Shape::SkillCreator, _) => json!(format!("{difference:+.0}")),
+        };
+        delta.insert(name.to_owned(), value);
+    }
+    Value::Object(delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_difference_is_after_minus_before() {
+        let measures = |rate: f64, seconds: f64, tokens: f64| Measures {
+            pass_rate: vec![rate],
+            time_seconds: vec![seconds],
+            tokens: vec![tokens],
+        };
+        let (before, after) = (measures(0.35, 32.0, 2100.0), measures(0.85, 45.0, 3800.0));
+        let expected = json!({"pass_rate": "+0.50", "time_seconds": "+13.0", "tokens": "+1700"});
+        assert_eq!(delta(&before, &after, Shape::SkillCreator), expected);
+        let expected = json!({"pass_rate": 0.5, "time_seconds": 13.0, "tokens": 1700.0});
+        assert_eq!(delta(&before, &after, Shape::Agentskills), expected);
+        assert_eq!(delta(&after, &before, Shape::SkillCreator)["pass_rate"], "-0.50");
+    }
+
+    #[test]
+    fn the_spread_is_of_a_sample() {
+        let expected = json!({"mean": 2.0, "stddev": 1.0, "min": 1.0, "max": 3.0});
+        assert_eq!(spread(&[1.0, 2.0, 3.0], Shape::SkillCreator), expected);
+        assert_eq!(spread(&[0.5], Shape::Agentskills), json!({"mean": 0.5, "stddev": 0.0}));
+    }
+}

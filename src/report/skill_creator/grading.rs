@@ -1,0 +1,194 @@
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::Shape;
+use crate::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
+use crate::report::markup::cut;
+use crate::report::results::{Questions, Results};
+use crate::report::safe;
+use crate::transcript::{Told, told};
+
+const LONGEST_TEXT: usize = 4000;
+
+/// How much of a transcript is read to count what was done in it.
+const MOST_READ: u64 = 64 * 1024 * 1024;
+
+/// What was answered of a trial.
+pub struct Graded {
+    /// `{text, passed, evidence}`, those without an answer left out.
+    pub expectations: Vec<Value>,
+    pub passed: usize,
+    /// How many have no answer.
+    pub silent: usize,
+    suggestions: Vec<Value>,
+}
+
+impl Graded {
+    pub fn pass_rate(&self) -> f64 {
+        self.passed as f64 / self.expectations.len().max(1) as f64
+    }
+
+    pub fn failed(&self) -> usize {
+        self.expectations.len() - self.passed
+    }
+
+    fn summary(&self) -> Value {
+        json!({
+            "passed": self.passed,
+            "failed": self.failed(),
+            "total": self.expectations.len(),
+            "pass_rate": rounded(self.pass_rate(), 2),
+        })
+    }
+}
+
+/// What a run did, as far as its transcript tells.
+pub struct Metrics {
+    tools: BTreeMap<String, u64>,
+    steps: usize,
+    pub errors: usize,
+    output_chars: usize,
+    transcript_chars: usize,
+}
+
+impl Metrics {
+    pub fn tool_calls(&self) -> u64 {
+        self.tools.values().sum()
+    }
+}
+
+pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
+    let mut graded = Graded { expectations: Vec::new(), passed: 0, silent: 0, suggestions: Vec::new() };
+    for check in &record.checks {
+        let wording = questions.wording(&record.suite, &record.case, &check.check);
+        let text = said(wording.unwrap_or(&check.check));
+        for flag in &check.flags {
+            graded.suggestions.push(json!({"assertion": text, "reason": said(flag)}));
+        }
+        let passed = match check.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => false,
+            Verdict::NotScored(_) => {
+                graded.silent += 1;
+                continue;
+            }
+        };
+        graded.passed += usize::from(passed);
+        graded.expectations.push(json!({"text": text, "passed": passed, "evidence": evidence(check)}));
+    }
+    graded
+}
+
+fn evidence(check: &CheckResult) -> String {
+    let lines = std::iter::once(&check.rationale).chain(&check.evidence).filter(|line| !line.is_empty());
+    said(&lines.map(String::as_str).collect::<Vec<&str>>().join("\n"))
+}
+
+fn said(text: &str) -> String {
+    cut(&safe(text), LONGEST_TEXT)
+}
+
+pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
+    let folder = results.folder(record);
+    let Told { steps, .. } = told(&folder, record, MOST_READ);
+    let mut tools: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut count, mut errors, mut said) = (0, 0, 0);
+    for step in &steps {
+        match step {
+            Step::User(text) => said += text.chars().count(),
+            Step::Text(text) => {
+                count += 1;
+                said += text.chars().count();
+            }
+            Step::Tool(call) => {
+                count += 1;
+                said += call.input.to_string().chars().count();
+                said += call.result.as_ref().map_or(0, |result| result.chars().count());
+                errors += usize::from(call.ok == Some(false));
+                *tools.entry(cut(&safe(&call.name), 100)).or_default() += 1;
+            }
+        }
+    }
+    let output = std::fs::read(folder.join("output.txt")).unwrap_or_default();
+    Metrics {
+        tools,
+        steps: count,
+        errors,
+        output_chars: String::from_utf8_lossy(&output).chars().count(),
+        transcript_chars: said,
+    }
+}
+
+pub fn timing(record: &TrialRecord, shape: Shape) -> Value {
+    let tokens = tokens(record);
+    let milliseconds = (record.seconds * 1000.0).round() as u64;
+    match shape {
+        Shape::Agentskills => json!({"total_tokens": tokens, "duration_ms": milliseconds}),
+        Shape::SkillCreator => json!({
+            "total_tokens": tokens,
+            "duration_ms": milliseconds,
+            "total_duration_seconds": rounded(record.seconds, 3),
+            "executor_duration_seconds": rounded(record.seconds, 3),
+        }),
+    }
+}
+
+pub fn tokens(record: &TrialRecord) -> u64 {
+    let usage = record.usage;
+    usage.input + usage.output + usage.cache_read + usage.cache_write
+}
+
+pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape: Shape) -> Value {
+    match shape {
+        Shape::Agentskills => {
+            json!({"assertion_results": graded.expectations, "summary": graded.summary()})
+        }
+        Shape::SkillCreator => {
+            let mut document = Map::new();
+            document.insert("expectations".to_owned(), json!(graded.expectations));
+            document.insert("summary".to_owned(), graded.summary());
+            document.insert("execution_metrics".to_owned(), execution_metrics(metrics));
+            let seconds = rounded(record.seconds, 3);
+            document.insert(
+                "timing".to_owned(),
+                json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds}),
+            );
+            document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim).collect());
+            let review: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
+            document.insert(
+                "user_notes_summary".to_owned(),
+                json!({"uncertainties": [], "needs_review": review, "workarounds": []}),
+            );
+            let uncovered = said(&record.remarks.uncovered.join("\n"));
+            if !graded.suggestions.is_empty() || !uncovered.is_empty() {
+                document.insert(
+                    "eval_feedback".to_owned(),
+                    json!({"suggestions": graded.suggestions, "overall": uncovered}),
+                );
+            }
+            Value::Object(document)
+        }
+    }
+}
+
+/// The judge holds only what can be held against the record, which skill-creator calls factual.
+fn claim(of: &Claim) -> Value {
+    json!({"claim": said(&of.claim), "type": "factual", "verified": of.verified, "evidence": said(&of.evidence)})
+}
+
+fn execution_metrics(of: &Metrics) -> Value {
+    json!({
+        "tool_calls": of.tools,
+        "total_tool_calls": of.tool_calls(),
+        "total_steps": of.steps,
+        "errors_encountered": of.errors,
+        "output_chars": of.output_chars,
+        "transcript_chars": of.transcript_chars,
+    })
+}
+
+pub fn rounded(value: f64, digits: i32) -> f64 {
+    let unit = 10_f64.powi(digits);
+    (value * unit).round() / unit
+}

@@ -1,0 +1,178 @@
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::common::Project;
+use super::{files, json, project, read};
+
+/// The keys of a document, and of those in it, as paths. Lists are `[]`; free keys are named by the caller.
+fn keys(of: &Value, at: &str, free: &[&str], into: &mut Vec<String>) {
+    match of {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let path = if free.contains(&at) { format!("{at}.*") } else { format!("{at}.{key}") };
+                into.push(path.clone());
+                keys(value, &path, free, into);
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, &format!("{at}[]"), free, into)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn all_keys(of: &Value, free: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    keys(of, "", free, &mut found);
+    found.sort();
+    found.dedup();
+    found
+}
+
+#[test]
+fn skill_creator_s_viewers_find_their_keys_and_no_others() {
+    let project = project();
+    project.run(&["run", "evals", "-q", "-j", "4", "--report", "skill-creator=out"]).exits(1);
+    let run = "out/eval-1/with_skill/run-2";
+    assert_eq!(
+        all_keys(&json(&project, &format!("{run}/grading.json")), &[".execution_metrics.tool_calls"]),
+        [
+            ".claims",
+            ".execution_metrics",
+            ".execution_metrics.errors_encountered",
+            ".execution_metrics.output_chars",
+            ".execution_metrics.tool_calls",
+            ".execution_metrics.total_steps",
+            ".execution_metrics.total_tool_calls",
+            ".execution_metrics.transcript_chars",
+            ".expectations",
+            ".expectations[].evidence",
+            ".expectations[].passed",
+            ".expectations[].text",
+            ".summary",
+            ".summary.failed",
+            ".summary.pass_rate",
+            ".summary.passed",
+            ".summary.total",
+            ".timing",
+            ".timing.executor_duration_seconds",
+            ".timing.total_duration_seconds",
+            ".user_notes_summary",
+            ".user_notes_summary.needs_review",
+            ".user_notes_summary.uncertainties",
+            ".user_notes_summary.workarounds",
+        ]
+    );
+    assert_eq!(
+        all_keys(&json(&project, &format!("{run}/timing.json")), &[]),
+        [".duration_ms", ".executor_duration_seconds", ".total_duration_seconds", ".total_tokens"]
+    );
+    let benchmark = json(&project, "out/benchmark.json");
+    let found = all_keys(&benchmark["metadata"], &[]);
+    let expected = [
+        ".analyzer_model",
+        ".evals_run",
+        ".executor_model",
+        ".runs_per_configuration",
+        ".skill_name",
+        ".skill_path",
+        ".timestamp",
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(all_keys(&benchmark["runs"][0]["result"], &[]).len(), 8);
+    assert_eq!(benchmark["metadata"]["skill_name"], "gull");
+    assert_eq!(benchmark["metadata"]["runs_per_configuration"], 2);
+    let summary = &benchmark["run_summary"];
+    assert_eq!(summary["without_skill"]["pass_rate"]["min"], 0.0);
+    let delta = summary["delta"]["pass_rate"].as_str().expect("words");
+    let mean = |arm: &str| summary[arm]["pass_rate"]["mean"].as_f64().expect("a mean");
+    assert_eq!(delta, format!("{:+.2}", mean("with_skill") - mean("without_skill")));
+    assert!(delta.starts_with('+'), "{delta}");
+    assert!(project.path().join(run).join("outputs/output.txt").is_file());
+}
+
+#[test]
+fn agentskills_has_its_own_keys() {
+    let project = project();
+    project.run(&["run", "evals", "-q", "-j", "4", "--repeat", "1", "--report", "agentskills=out"]).exits(1);
+    let run = "out/eval-1/with_skill";
+    assert_eq!(
+        all_keys(&json(&project, &format!("{run}/grading.json")), &[]),
+        [
+            ".assertion_results",
+            ".assertion_results[].evidence",
+            ".assertion_results[].passed",
+            ".assertion_results[].text",
+            ".summary",
+            ".summary.failed",
+            ".summary.pass_rate",
+            ".summary.passed",
+            ".summary.total",
+        ]
+    );
+    assert_eq!(
+        all_keys(&json(&project, &format!("{run}/timing.json")), &[]),
+        [".duration_ms", ".total_tokens"]
+    );
+    let benchmark = json(&project, "out/benchmark.json");
+    let found = all_keys(&benchmark, &[]);
+    assert_eq!(found.len(), 1 + 3 + 3 + 2 * 9, "{found:?}");
+    assert!(benchmark["run_summary"]["delta"]["pass_rate"].is_number());
+}
+
+#[test]
+fn writing_skills_gradings_have_the_documented_keys() {
+    let project = Project::new(&[]);
+    let example = format!("{}/examples/writing-skills/.", env!("CARGO_MANIFEST_DIR"));
+    let copied = Command::new("cp").arg("-r").arg(example).arg(project.path()).status();
+    assert!(copied.expect("cp").success());
+    let scripted = ["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"];
+    project
+        .run(&[&scripted[..], &["--report", "writing-skills=out", "--report", "html=page.html"]].concat())
+        .exits(0);
+    let gradings = files(&project, "out/grading", "_v0_run1.json");
+    assert_eq!(gradings.len(), 2, "a file for each case");
+    for path in gradings {
+        let text = std::fs::read_to_string(&path).expect("a file");
+        let grading: Value = serde_json::from_str(&text).expect("JSON");
+        let order: Vec<&String> = grading.as_object().expect("a mapping").keys().collect();
+        let documented = [
+            "case_id",
+            "version",
+            "run",
+            "overall_score",
+            "required_score",
+            "results",
+            "overall",
+            "convention_compliance",
+            "claims",
+            "user_notes_summary",
+            "eval_feedback",
+            "execution_metrics",
+        ];
+        assert_eq!(order, documented);
+        let conventions: Vec<&String> =
+            grading["convention_compliance"].as_object().expect("a mapping").keys().collect();
+        let documented = [
+            "frontmatter",
+            "description_field",
+            "token_efficiency",
+            "progressive_disclosure",
+            "type_alignment",
+        ];
+        assert_eq!(conventions, documented);
+        for result in grading["results"].as_array().expect("results") {
+            let score = result["score"].as_i64().expect("a whole number");
+            assert!((1..=5).contains(&score));
+            assert_eq!(result["passed"], score >= 3, "derived, never set: {result}");
+        }
+    }
+    let page = read(&project, "page.html");
+    assert!(page.contains("<details class=\"step tool\">"), "what the agent did is folded: {page}");
+    let history = json(&project, "out/history.json");
+    assert_eq!(history["current_version"], 0);
+    let version: Vec<&String> = history["versions"][0].as_object().expect("a version").keys().collect();
+    let documented = ["version", "timestamp", "description", "git_hash", "path", "average_score"];
+    assert_eq!(version, documented);
+    assert_eq!(history["versions"][0]["path"], "v0/skill");
+    assert!(history["versions"][0]["average_score"].is_number());
+}
