@@ -42,6 +42,8 @@ const LEFT_OUT: [&str; 12] = [
 pub fn is_eval_file(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
     name == "evals"
+        // Records say what was expected, also where the skill's folder is the project.
+        || name == ".practicum"
         || name == "evals.json"
         || name == "triggers.json"
         || name == "trigger-queries.json"
