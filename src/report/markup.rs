@@ -32,7 +32,7 @@ pub fn markdown(text: &str) -> String {
             '&' => out.push_str("&amp;"),
             '@' => out.extend([c, GAP]),
             '#' => out.extend(['\\', c, GAP]),
-            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '|' | '~' | '!' | '$' => {
+            '\\' | '`' | '*' | '_' | '{' | '}' | '[' | ']' | '(' | ')' | '|' | '~' | '!' | '$' | '^' => {
                 out.extend(['\\', c]);
             }
             // What begins a list, a heading or a rule.
