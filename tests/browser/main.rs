@@ -336,8 +336,10 @@ fn a_hostile_transcript_is_inert() {
     std::fs::create_dir_all(&files).expect("created");
     std::fs::write(files.join("<img src=x onerror=alert(1)>.html"), evil.concat()).expect("written");
     std::os::unix::fs::symlink("/etc/passwd", files.join("passwd")).expect("linked");
-    let facts = json!({"stream": "practicum-jsonl", "turns": [{"prompt": evil[1], "bytes": stream.len()}]});
-    std::fs::write(trial.path().join("facts.json"), facts.to_string()).expect("written");
+    let path = trial.path().join("facts.json");
+    let mut facts: Value = serde_json::from_slice(&std::fs::read(&path).expect("facts")).expect("JSON");
+    facts["turns"][0]["prompt"] = json!(evil[1]);
+    std::fs::write(&path, facts.to_string()).expect("written");
 
     let viewer = Viewer::start(&project);
     let browser = Browser::start(1280, 900, false);
