@@ -11,9 +11,9 @@ use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, unanswered};
 use crate::model::{
-    Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Gate, GateName, GateResult, LooksAt, Mode,
-    Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId, TrialRecord,
-    Usage, Verdict, Why, WorkspaceView,
+    Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Gate, GateName, GateResult, Leave, LooksAt,
+    Mode, Network, Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::pipeline::SuiteMeans;
 use crate::plan::{CaseGlob, Planned};
@@ -31,6 +31,8 @@ pub struct Captured<'c> {
     pub means: Option<&'c [SuiteMeans]>,
     /// Stops a judge.
     pub cancel: &'c Cancel,
+    /// The network, where checks may ask it.
+    pub network: Option<&'c dyn Network>,
     /// Globs over case ids; without any, every case that a text can answer.
     pub cases: &'c [CaseGlob],
     /// The share of a case's required checks that may stay without an answer.
@@ -43,6 +45,23 @@ pub struct Marked {
     pub cases: Vec<(String, Vec<CheckResult>)>,
     pub gates: Vec<GateResult>,
     pub exit: u8,
+}
+
+impl Marked {
+    /// Every check by its id; with the case's before it where there are several cases.
+    pub fn into_results(self) -> Vec<(String, CheckResult)> {
+        let several = self.cases.len() > 1;
+        let named = |case: &str, check: &str| match several {
+            true => format!("{case}/{check}"),
+            false => check.to_owned(),
+        };
+        let cases = self.cases.into_iter();
+        cases
+            .flat_map(|(case, results)| {
+                results.into_iter().map(move |result| (named(&case, &result.check), result))
+            })
+            .collect()
+    }
 }
 
 /// Whether a text alone can answer anything that the case asks.
@@ -103,7 +122,7 @@ impl Captured<'_> {
         for (index, planned, case) in self.chosen() {
             let means = self.means.and_then(|means| means.get(index));
             seen.steps = asked(&planned.suite, case);
-            let checks = mark_case(&planned.suite, case, means, self.cancel, &seen).await;
+            let checks = mark_case(&planned.suite, case, means, self, &seen).await;
             let verdict = self.verdict(case, &checks, &seen);
             tally.add(&record(&planned.suite, case, verdict, checks.clone()));
             cases.push((case.id.clone(), checks));
@@ -154,7 +173,7 @@ async fn mark_case(
     suite: &Suite,
     case: &Case,
     means: Option<&SuiteMeans>,
-    cancel: &Cancel,
+    captured: &Captured<'_>,
     seen: &Observation,
 ) -> Vec<CheckResult> {
     let asked = text_checks(case);
@@ -164,7 +183,7 @@ async fn mark_case(
         checks: asked.iter().collect(),
         arm: Arm::WithSkill,
         skills: Vec::new(),
-        trusted: false,
+        leave: Leave { run_code: false, network: captured.network },
     };
     let marked = match means {
         Some(means) => {
@@ -172,11 +191,15 @@ async fn mark_case(
             let address = || gateway.map(|at| at.register(&case.id, ScopeKind::Judge, BTreeMap::new()));
             let judge = means.judge.as_ref().map(AsRef::as_ref);
             let judge = judge.map_err(|why| Why::NotJudged(why.clone()));
-            let sitting = Sitting { marker: MARKER, cancel };
+            let sitting = Sitting { marker: MARKER, cancel: captured.cancel };
             let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
             sheet.mark(seen, &NoWorkspace, &[], &jury).await
         }
-        None => sheet.mark_unjudged(seen, &NoWorkspace, &Why::NotJudged("--judge was not given".to_owned())),
+        None => {
+            let why = Why::NotJudged("--judge was not given".to_owned());
+            // It may wait for the network.
+            tokio::task::block_in_place(|| sheet.mark_unjudged(seen, &NoWorkspace, &why))
+        }
     };
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());
     let others = case.checks.iter().filter(|check| !needs_only_text(check));

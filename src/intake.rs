@@ -4,6 +4,7 @@
 
 mod judges;
 mod stored;
+mod system_prompt;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -240,7 +241,15 @@ pub fn settle(
         let script = choose_script(ask, &suite, &names);
         let mode_text =
             modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
-        planned.push(Planned { suite, settings, agents: names, project, script, mode_text });
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        let derived_system = match system_prompt::derived(&suite, &project, chosen) {
+            Ok(text) => text,
+            Err(problem) => {
+                problems.push(problem);
+                None
+            }
+        };
+        planned.push(Planned { suite, settings, agents: names, project, script, mode_text, derived_system });
     }
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
 }
@@ -256,7 +265,15 @@ pub fn outline_of(suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, 
     for Placed { suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;
         let agents = settings.agents.value.clone();
-        planned.push(Planned { suite, settings, agents, project, script: None, mode_text: None });
+        planned.push(Planned {
+            suite,
+            settings,
+            agents,
+            project,
+            script: None,
+            mode_text: None,
+            derived_system: None,
+        });
     }
     Ok(planned)
 }

@@ -160,5 +160,6 @@ fn settings_text(planned: &Planned) -> String {
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
     text.extend(planned.suite.run.system_prompt.clone());
     text.extend(planned.mode_text.clone());
+    text.extend(planned.derived_system.clone());
     text.join("\n")
 }

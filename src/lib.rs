@@ -38,5 +38,7 @@ pub mod skill;
 pub mod stage;
 pub mod stats;
 pub mod store;
+pub mod testing;
 pub mod transcript;
 pub mod tree;
+pub mod web;

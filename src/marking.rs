@@ -7,8 +7,8 @@
 use crate::gateway::Scope;
 use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Need, Observation,
-    Remarks, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Leave, Need,
+    Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 
@@ -21,8 +21,8 @@ pub struct Sheet<'s> {
     pub arm: Arm,
     /// The skills that were staged: their own names, and those they had in the room.
     pub skills: Vec<(String, String)>,
-    /// Whether checks may run what the eval's author wrote.
-    pub trusted: bool,
+    /// What checks may do.
+    pub leave: Leave<'s>,
 }
 
 /// Who judges, and where.
@@ -72,7 +72,8 @@ impl Sheet<'_> {
     /// Checks may run programs and read large files, which others need not wait for; short work is done
     /// sooner than another thread could take over what waits.
     fn is_short_work(&self, seen: &Observation) -> bool {
-        let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if rule.runs_code());
+        let waits = |rule: &dyn Rule| rule.runs_code() || rule.asks_network();
+        let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if waits(rule.as_ref()));
         let short = seen.output.len() < AT_ONCE && seen.files.is_empty() && seen.steps.len() < AT_ONCE / 1024;
         short && !self.checks.iter().any(code)
     }
@@ -88,7 +89,7 @@ impl Sheet<'_> {
         if !seen.ended.can_be_marked() {
             return vec![Some(Finding::not_scored(Why::Ended(seen.ended))); self.checks.len()];
         }
-        let mut findings = score::mark(&self.checks, seen, workspace, self.trusted);
+        let mut findings = score::mark(&self.checks, seen, workspace, self.leave);
         let names = self.names();
         for (check, finding) in self.checks.iter().zip(&mut findings) {
             if let CheckKind::Activation(activation) = &check.kind {

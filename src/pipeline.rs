@@ -10,7 +10,7 @@ mod room;
 #[cfg(test)]
 mod testing;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -39,6 +39,7 @@ use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
+use crate::web::Web;
 
 /// Everything a run needs.
 pub struct Exam {
@@ -54,6 +55,8 @@ pub struct Exam {
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub trusted: bool,
+    /// The network, where checks may ask it.
+    pub web: Option<Web>,
     pub jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,
@@ -367,16 +370,12 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
+/// The gates of every suite of which anything was to be run.
 fn gates(plan: &Plan) -> Vec<SuiteGate> {
-    let planned = plan.suites.iter();
-    planned
-        .flat_map(|planned| {
-            planned
-                .suite
-                .gates
-                .iter()
-                .map(|gate| SuiteGate { suite: planned.suite.name.clone(), gate: *gate })
-        })
+    let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
+    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
+    suites
+        .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }
 

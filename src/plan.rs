@@ -19,6 +19,8 @@ pub struct Planned {
     pub script: Option<std::path::PathBuf>,
     /// What its mode adds to the agent's system prompt.
     pub mode_text: Option<String>,
+    /// Stands in for a skill command where an agent has none and the suite says nothing itself.
+    pub derived_system: Option<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -97,7 +99,8 @@ impl Plan {
 
 /// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
 /// time and a broken run still has something of every case.
-pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
+pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
+    suites.iter_mut().for_each(|planned| leave_out_unasked_gates(&mut planned.suite, filter));
     let most_attempts = suites
         .iter()
         .flat_map(|planned| planned.suite.cases.iter().map(|case| attempts(planned, case)))
@@ -118,6 +121,16 @@ pub fn plan(suites: Vec<Planned>, filter: &Filter) -> Plan {
         }
     }
     Plan { suites, trials }
+}
+
+/// A gate of the file about checks that the user left out was not asked, and so neither holds nor fails.
+/// Where that leaves none, every case must pass.
+fn leave_out_unasked_gates(suite: &mut Suite, filter: &Filter) {
+    let had_gates = !suite.gates.is_empty();
+    let wanted: Vec<&Case> = suite.cases.iter().filter(|case| filter.wants(suite, case)).collect();
+    let asked = |gate: &Gate| gate.name.is_about(wanted.iter().copied()) || !suite.can_measure(gate.name);
+    let gates: Vec<Gate> = suite.gates.iter().copied().filter(asked).collect();
+    suite.gates = if had_gates && gates.is_empty() { vec![Gate::ALL_CASES_PASS] } else { gates };
 }
 
 /// Sets gates by the user's word: where a suite has one of that name, else where it can be measured.

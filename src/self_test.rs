@@ -9,8 +9,8 @@ use std::path::Path;
 use crate::captured::text_checks;
 use crate::marking::Sheet;
 use crate::model::{
-    Arm, Base, Case, Check, CheckKind, CheckResult, Diagnostics, Ended, Expect, Need, Observation, PassRule,
-    RelPath, Span, Step, Stimulus, Suite, Usage, Verdict, Why, WorkspaceView,
+    Arm, Base, Case, Check, CheckKind, CheckResult, Diagnostics, Ended, Expect, Leave, Need, Observation,
+    PassRule, RelPath, Span, Step, Stimulus, Suite, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::quality::place_of;
 use crate::stage::FolderView;
@@ -133,7 +133,14 @@ fn marked(suite: &Suite, case: &Case, seen: &Observation, project: &Path) -> Vec
 
 fn sheet<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Sheet<'s> {
     // Nothing can run: there is no folder.
-    Sheet { suite, case, checks, arm: Arm::WithSkill, skills: Vec::new(), trusted: true }
+    Sheet {
+        suite,
+        case,
+        checks,
+        arm: Arm::WithSkill,
+        skills: Vec::new(),
+        leave: Leave { run_code: true, network: None },
+    }
 }
 
 /// A run in which the model was asked once and nothing else happened.

@@ -33,8 +33,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("compare", &["model", "stats", "aggregate"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
     ("marking", &["model", "gateway", "judge", "score"]),
+    ("web", &["model", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
+    ("testing", &["model", "captured", "intake", "plan", "report", "run", "settings"]),
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("transcript", &["model", "agents", "store"]),
@@ -59,6 +61,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "settings",
             "stage",
             "store",
+            "web",
         ],
     ),
     (

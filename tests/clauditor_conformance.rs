@@ -120,7 +120,8 @@ fn assertions_and_formats_answer_as_clauditor_does() {
 fn assertion(input: &Value) -> Value {
     let Some(rule) = rule(&input["assertion"]) else { return json!({"load_error": true}) };
     let observation = observation(input["text"].as_str().unwrap_or_default());
-    let evidence = Evidence { text: &observation.output, observation: &observation, workspace: &NoFiles };
+    let evidence =
+        Evidence { text: &observation.output, observation: &observation, workspace: &NoFiles, network: None };
     match rule.mark(&evidence).verdict.name() {
         "pass" => json!({"passed": true}),
         "fail" => json!({"passed": false}),

@@ -103,6 +103,7 @@ fn list_shows_suites_cases_and_trials() {
         {"agent": "builtin", "arm": "without", "count": 2},
     ]);
     assert_eq!(document["suites"][0]["cases"][0]["trials"], trials);
+    assert_eq!(document["suites"][0]["cases"][0]["files"], json!([]));
     let ran = project.run(&["list", "evals"]).exits(0);
     assert!(ran.stdout.contains("good (native; greeter)\n  hi  1 × auto with\n"), "{}", ran.stdout);
 }

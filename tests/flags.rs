@@ -121,6 +121,42 @@ fn only_one_kind_of_case() {
 }
 
 #[test]
+fn a_gate_about_what_was_left_out_is_not_asked() {
+    let cases = "  - {id: work, prompt: p, checks: [{contains: told}]}\n  - {id: rated, prompt: p, checks: [{judge: It is kind.}]}\n";
+    let names = |summary: &Value| {
+        let gates = summary["gates"].as_array().expect("gates").iter();
+        gates.map(|gate| gate["name"].as_str().expect("a name").to_owned()).collect::<Vec<_>>()
+    };
+    for (gates, more, code, expected) in [
+        ("mean_score: 0.5, pass_rate: 1", &[][..], 0, &["pass_rate"][..]),
+        ("mean_score: 0.5", &[], 0, &["all_cases_pass"]),
+        // The user's own word is asked, and has no answer.
+        ("pass_rate: 1", &["--gate", "mean_score=0.5"], 3, &["pass_rate", "mean_score"]),
+        // What no case of the file could ever measure was not left out by the user.
+        ("pass_rate: 1, recall: 1", &[], 3, &["pass_rate", "recall"]),
+    ] {
+        let project = project(cases);
+        let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+        let gated = eval.replace("workspace: empty", &format!("workspace: empty\ngates: {{{gates}}}"));
+        project.write("evals/e.practicum.yaml", &gated);
+        let usual = ["run", "evals", "--case", "work", "--json"];
+        let summary = project.run(&[&usual, more].concat()).exits(code).json();
+        assert_eq!(names(&summary), expected, "{gates}");
+    }
+}
+
+#[test]
+fn a_suite_of_which_nothing_was_wanted_fails_no_gate() {
+    let project = project("  - {id: work, prompt: p, checks: [{contains: told}]}\n");
+    let eval = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    let gated = eval.replace("workspace: empty", "workspace: empty\ngates: {pass_rate: 1}");
+    project.write("evals/e.practicum.yaml", &gated);
+    project.write("evals/other.practicum.yaml", &gated.replace("work,", "other,"));
+    let summary = project.run(&["run", "evals", "--case", "work", "--json"]).exits(0).json();
+    assert_eq!(summary["gates"].as_array().map(Vec::len), Some(1));
+}
+
+#[test]
 fn a_trigger_query_passes_by_its_rate() {
     let eval = "practicum: 1\nworkspace: empty\nskill: ../s\nrun: {agents: [builtin], repeat: 2}\ncases:\n  - {id: q, prompt: ask, activation: must, pass_when: fire_rate}\n";
     let script = "practicum_script: 1\nscenarios:\n  - when: ask\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Done.\n";

@@ -383,3 +383,26 @@ fn a_run_that_never_came_to_its_end_is_not_marked() {
         json!({"trials": 1, "passed": 0, "failed": 0, "not_scored": 1})
     );
 }
+
+#[test]
+fn links_are_asked_only_with_leave() {
+    let eval = "practicum: 1\ncases:\n  - { id: c, prompt: p, checks: [{ urls_reachable: 1 }] }\n";
+    // A name that nobody can have.
+    let project = Project::new(&[("e.practicum.yaml", eval), ("said.txt", "see https://tide.nosuchtld-zz/")]);
+    let grade = ["grade", "--output", "said.txt", "--spec", "e.practicum.yaml", "--json"];
+    let unasked = project.run(&grade).exits(3).json();
+    assert_eq!(unasked["results"][0]["verdict"], "not_scored");
+    let asked = project.run(&[&grade[..], &["--allow-network"]].concat()).exits(1).json();
+    assert_eq!(asked["results"][0]["verdict"], "fail");
+
+    let agent = format!(
+        "sandbox = \"off\"\n[agents.linker]\ncommand = [\"/bin/cat\", \"{}\"]\n",
+        project.path().join("said.txt").display()
+    );
+    project.write("practicum.toml", &agent);
+    project.run(&["run", "e.practicum.yaml", "--agent", "linker", "--json"]).exits(3);
+    project
+        .run(&["run", "e.practicum.yaml", "--agent", "linker", "--no-cache", "--allow-network", "--json"])
+        .exits(1);
+    project.run(&["grade", "latest", "--allow-network", "--json"]).exits(1);
+}

@@ -28,6 +28,7 @@ use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
 };
+use crate::web::Web;
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
@@ -75,6 +76,9 @@ pub struct Carrying {
     /// Leave judged checks unscored
     #[arg(long)]
     no_judge: bool,
+    /// Let checks ask whether links answer (urls_reachable)
+    #[arg(long)]
+    allow_network: bool,
     /// Let the evals' setup and teardown scripts run
     #[arg(long)]
     trust: bool,
@@ -261,6 +265,7 @@ impl Carrying {
                 rooms: rooms.path().to_owned(),
                 keep_workspaces: self.keep_workspaces,
                 trusted,
+                web: self.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
                 jobs,
                 memory: Memory::default(),
                 run_dir: run_dir.clone(),

@@ -63,6 +63,9 @@ pub struct Args {
     /// Ask every judge, even if nothing that decides the answer has changed
     #[arg(long)]
     no_cache: bool,
+    /// Let checks ask whether links answer (urls_reachable)
+    #[arg(long)]
+    allow_network: bool,
     /// A script that answers in place of the judge's model
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,

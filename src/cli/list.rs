@@ -1,8 +1,9 @@
 use super::evals::{Choices, Evals};
 use super::{complain, environment, print, print_json};
 use crate::intake::{self, IntakeError};
+use crate::model::Fixture;
 use crate::plan::{Filter, Plan, plan};
-use crate::report::{Listed, ListedCase, ListedSuite, ListedTrials, safe};
+use crate::report::{Listed, ListedCase, ListedFile, ListedSuite, ListedTrials, safe};
 use crate::settings::Layers;
 
 #[derive(clap::Args)]
@@ -54,6 +55,10 @@ fn trials_of(plan: &Plan, suite: usize, case: usize) -> Vec<ListedTrials> {
     counts
 }
 
+fn listed_file(Fixture { from, to, access: _ }: &Fixture) -> ListedFile {
+    ListedFile { from: std::path::absolute(from).unwrap_or_else(|_| from.clone()), to: to.to_string() }
+}
+
 fn document(plan: &Plan) -> Listed {
     let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
         let suite = &planned.suite;
@@ -61,6 +66,7 @@ fn document(plan: &Plan) -> Listed {
             id: case.id.clone(),
             group: case.group.clone(),
             checks: case.checks.len(),
+            files: case.room.files.iter().map(listed_file).collect(),
             trials: trials_of(plan, index, case_index),
         });
         ListedSuite {

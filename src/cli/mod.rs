@@ -8,6 +8,7 @@ mod builtin_agent;
 mod check;
 mod clean;
 mod compare;
+mod completions;
 mod confined;
 mod convert;
 mod doctor;
@@ -21,6 +22,7 @@ mod grade;
 mod init;
 mod lint;
 mod list;
+mod man;
 mod noise;
 mod power;
 mod reindex;
@@ -37,7 +39,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::report::{render_diagnostics, safe};
@@ -107,6 +109,10 @@ enum Command {
     Schema(schema::Args),
     /// Serve a model gateway alone: play a script, meter, record or replay
     Gateway(gateway::Args),
+    /// Print what a shell needs to complete command lines
+    Completions(completions::Args),
+    /// Print the manual page, or write those of all commands
+    Man(man::Args),
     #[command(name = crate::agents::BUILTIN_SUBCOMMAND, hide = true)]
     BuiltinAgent(builtin_agent::Args),
     #[command(name = crate::sandbox::SUBCOMMAND, hide = true)]
@@ -151,10 +157,17 @@ pub fn main() -> ExitCode {
         Command::Lint(args) => lint::main(&args),
         Command::Schema(args) => schema::main(&args),
         Command::Gateway(args) => gateway::main(&args),
+        Command::Completions(args) => completions::main(&args),
+        Command::Man(args) => man::main(&args),
         Command::BuiltinAgent(args) => builtin_agent::main(args),
         Command::Confined(args) => confined::main(args),
     };
     ExitCode::from(code)
+}
+
+/// The command line as a whole, for those that describe it.
+fn program() -> clap::Command {
+    Cli::command()
 }
 
 /// The arguments of a `run` command that was given before.

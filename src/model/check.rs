@@ -64,6 +64,11 @@ pub trait Rule: fmt::Debug + Send + Sync {
     fn runs_code(&self) -> bool {
         false
     }
+
+    /// Whether marking may wait for others' servers.
+    fn asks_network(&self) -> bool {
+        false
+    }
 }
 
 /// What a rule may look at.
@@ -72,6 +77,22 @@ pub struct Evidence<'a> {
     pub text: &'a str,
     pub observation: &'a Observation,
     pub workspace: &'a dyn WorkspaceView,
+    /// `None` where nothing may be asked.
+    pub network: Option<&'a dyn Network>,
+}
+
+/// Someone who may ask the network.
+pub trait Network: Sync {
+    /// Whether an address on the web answers; `Err` says why not. Only public ones are ever asked.
+    fn reach(&self, url: &str) -> Result<(), String>;
+}
+
+/// What checks may do beside looking.
+#[derive(Clone, Copy, Default)]
+pub struct Leave<'l> {
+    /// Run what the eval's author wrote.
+    pub run_code: bool,
+    pub network: Option<&'l dyn Network>,
 }
 
 /// The agent's workspace after the run, as far as a check may see it: regular files inside, read

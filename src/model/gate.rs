@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Ratio;
+use super::{Case, CheckKind, Expect, Ratio};
 
 /// What a run must reach for its exit code to be 0.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -35,6 +35,23 @@ pub enum GateName {
 }
 
 impl GateName {
+    /// Whether these cases have checks that such a gate measures.
+    pub fn is_about<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
+        let mut checks = cases.into_iter().flat_map(|case| &case.checks);
+        match self {
+            GateName::AllCasesPass | GateName::PassRate | GateName::Stability => true,
+            GateName::CriteriaPassRate | GateName::MeanScore => {
+                checks.any(|check| matches!(check.kind, CheckKind::Judged(_)))
+            }
+            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => {
+                checks.any(|check| match &check.kind {
+                    CheckKind::Activation(activation) => activation.expect != Expect::Either,
+                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+                })
+            }
+        }
+    }
+
     pub const ALL: [GateName; 9] = [
         GateName::AllCasesPass,
         GateName::PassRate,

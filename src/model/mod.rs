@@ -25,8 +25,8 @@ mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
-    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, LooksAt, Need, Rule, Scale, Section,
-    Tier, WorkspaceView,
+    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
+    Scale, Section, Tier, WorkspaceView,
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;

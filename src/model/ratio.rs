@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 pub struct Ratio(f64);
 
 impl Ratio {
+    pub const ZERO: Ratio = Ratio(0.0);
     pub const ONE: Ratio = Ratio(1.0);
 
     pub fn new(value: f64) -> Option<Self> {

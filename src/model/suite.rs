@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Arm, Case, CheckKind, Diagnostics, Digest, Expect, Gate, GateName, Mode, Ratio};
+use super::{Arm, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Mode, Ratio};
 
 /// One eval file (or one folder of them) as every later stage sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,19 +50,7 @@ impl Suite {
 
     /// Whether the suite has checks that a gate of this name is about.
     pub fn can_measure(&self, gate: GateName) -> bool {
-        let mut checks = self.cases.iter().flat_map(|case| &case.checks);
-        match gate {
-            GateName::AllCasesPass | GateName::PassRate | GateName::Stability => true,
-            GateName::CriteriaPassRate | GateName::MeanScore => {
-                checks.any(|check| matches!(check.kind, CheckKind::Judged(_)))
-            }
-            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => {
-                checks.any(|check| match &check.kind {
-                    CheckKind::Activation(activation) => activation.expect != Expect::Either,
-                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
-                })
-            }
-        }
+        gate.is_about(&self.cases)
     }
 }
 

@@ -14,10 +14,13 @@ use crate::event::{RunEvent, Sinks};
 use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
-use crate::model::{Digest, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why};
+use crate::model::{
+    Digest, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+};
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
 use crate::store::{RunDir, Scrubber, StoreError};
+use crate::web::Web;
 
 /// Everything that marking again needs.
 pub struct Again {
@@ -35,6 +38,8 @@ pub struct Again {
     /// What is known of how much cases differ from themselves.
     pub noise: Option<Noise>,
     pub stop: Stop,
+    /// The network, where checks may ask it.
+    pub web: Option<Web>,
 }
 
 /// How many trials are marked at once. Judges have a limit of their own.
@@ -122,7 +127,7 @@ impl Again {
             arm: trial.condition.arm,
             skills: recalled.skills,
             // No folder is left in which anything could run.
-            trusted: true,
+            leave: Leave { run_code: true, network: self.web.as_ref().map(|web| web as &dyn Network) },
         };
         let means = &self.suites[trial.suite];
         let address = || {

@@ -9,7 +9,9 @@ use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
-use crate::model::{Case, Digest, Ended, Observation, Stimulus, Trial, TrialRecord, Why};
+use crate::model::{
+    Arm, Case, Digest, Ended, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+};
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
@@ -188,11 +190,12 @@ impl Prepared<'_> {
                 match self.agent.skill_command {
                     Some(command) => vec![command(skill, args)],
                     None => {
-                        let system = self.planned.suite.run.system_prompt.as_deref();
-                        vec![format!(
-                            "{}{args}",
-                            system.map(|text| format!("{text}\n\n")).unwrap_or_default()
-                        )]
+                        let own = self.planned.suite.run.system_prompt.as_deref();
+                        // What stands in for the skill is no part of a run without it.
+                        let with = self.trial.condition.arm != Arm::WithoutSkill;
+                        let derived = self.planned.derived_system.as_deref().filter(|_| with);
+                        let before = own.or(derived).map(|text| format!("{text}\n\n")).unwrap_or_default();
+                        vec![format!("{before}{args}")]
                     }
                 }
             }
@@ -234,14 +237,17 @@ impl Prepared<'_> {
     }
 
     /// What the trial is marked by.
-    pub fn sheet(&self, exam: &Exam) -> Sheet<'_> {
+    pub fn sheet<'s>(&'s self, exam: &'s Exam) -> Sheet<'s> {
         Sheet {
             suite: &self.planned.suite,
             case: self.case,
             checks: applicable(self.case, &self.trial.condition),
             arm: self.trial.condition.arm,
             skills: self.skills(),
-            trusted: exam.trusted,
+            leave: Leave {
+                run_code: exam.trusted,
+                network: exam.web.as_ref().map(|web| web as &dyn Network),
+            },
         }
     }
 

@@ -149,7 +149,16 @@ pub struct ListedCase {
     pub group: Option<String>,
     /// How many checks it has.
     pub checks: usize,
+    /// What is put into the room before the agent comes.
+    pub files: Vec<ListedFile>,
     pub trials: Vec<ListedTrials>,
+}
+
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ListedFile {
+    pub from: PathBuf,
+    /// Where it is put, seen from the room's root.
+    pub to: String,
 }
 
 /// How many trials of a case there are with one agent in one arm.

@@ -30,8 +30,8 @@ use std::path::Path;
 pub use changes::render as render_changes;
 pub use diagnostics::render as render_diagnostics;
 pub use documents::{
-    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedRun,
-    ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
+    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
+    ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
 pub use graded::render as render_graded;
 pub use live::LiveView;

@@ -51,10 +51,11 @@ pub use regex::RegexRule;
 pub use sections::{Entry, Extracted, mark_sections};
 pub use tools::{ROLES, Tool};
 pub use transcript::rendered;
-pub use urls_reachable::{Network, UrlsReachable};
+pub use urls_reachable::UrlsReachable;
 
 use crate::model::{
-    Check, CheckKind, Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, Why, WorkspaceView,
+    Check, CheckKind, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation, Rule, Why,
+    WorkspaceView,
 };
 use crate::tree::Node;
 
@@ -102,12 +103,13 @@ pub fn reads_text(rule: &dyn Rule) -> bool {
     rule_kind(rule.key()).is_some_and(|kind| kind.looks_at != LooksAt::WholeRun)
 }
 
-/// Marks the exact checks among `checks`, those that run code only if it is trusted; the others are `None`, in the same order.
+/// Marks the exact checks among `checks`, with leave to do what they need; the others are `None`, in the
+/// same order.
 pub fn mark(
     checks: &[&Check],
     observation: &Observation,
     workspace: &dyn WorkspaceView,
-    trusted: bool,
+    leave: Leave<'_>,
 ) -> Vec<Option<Finding>> {
     let all_text = if checks.iter().any(|check| check.looks_at == LooksAt::AllText) {
         observation.all_text()
@@ -115,9 +117,11 @@ pub fn mark(
         Default::default()
     };
     let one = |check: &Check| match &check.kind {
-        CheckKind::Exact(rule) if rule.runs_code() && !trusted => Some(Finding::not_scored(Why::NotTrusted)),
+        CheckKind::Exact(rule) if rule.runs_code() && !leave.run_code => {
+            Some(Finding::not_scored(Why::NotTrusted))
+        }
         CheckKind::Exact(rule) => {
-            Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, &all_text))
+            Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, leave.network, &all_text))
         }
         CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     };
@@ -162,10 +166,11 @@ fn mark_one(
     looks_at: &LooksAt,
     observation: &Observation,
     workspace: &dyn WorkspaceView,
+    network: Option<&dyn Network>,
     all_text: &str,
 ) -> Finding {
     match text_looked_at(looks_at, observation, workspace, all_text) {
-        Ok(text) => rule.mark(&Evidence { text: &text, observation, workspace }),
+        Ok(text) => rule.mark(&Evidence { text: &text, observation, workspace, network }),
         Err(finding) => finding,
     }
 }
@@ -229,8 +234,8 @@ mod tests {
             .collect();
         let checks: Vec<&Check> = checks.iter().collect();
         let alone: Vec<Option<Finding>> =
-            checks.iter().flat_map(|check| mark(&[*check], &run, &rows::NoFiles, false)).collect();
-        assert_eq!(mark(&checks, &run, &rows::NoFiles, false), alone);
+            checks.iter().flat_map(|check| mark(&[*check], &run, &rows::NoFiles, Leave::default())).collect();
+        assert_eq!(mark(&checks, &run, &rows::NoFiles, Leave::default()), alone);
     }
 
     #[test]

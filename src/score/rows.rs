@@ -48,7 +48,7 @@ fn decode_once(kind: &RuleKind, yaml: &str) -> Result<Arc<dyn Rule>, Vec<String>
 }
 
 pub fn mark(rule: &dyn Rule, observation: &Observation, workspace: &dyn WorkspaceView) -> Finding {
-    rule.mark(&Evidence { text: &observation.output, observation, workspace })
+    rule.mark(&Evidence { text: &observation.output, observation, workspace, network: None })
 }
 
 /// A run in which this was said and nothing else happened.

@@ -8,12 +8,12 @@ use super::RuleKind;
 use super::at_least::decode_count;
 use super::formats::URL;
 use super::public_address::{is_public, is_reserved_name};
-use crate::model::{Evidence, Finding, LooksAt, Rule, Why};
+use crate::model::{Evidence, Finding, LooksAt, Network, Rule, Why};
 
 pub static KIND: RuleKind = RuleKind {
     key: "urls_reachable",
-    doc: "at least so many different addresses in the text answer (1 if no number is given); links \
-          are not fetched, so it is unscored where the text alone does not decide it",
+    doc: "at least so many different addresses in the text answer (1 if no number is given); asked \
+          only with --allow-network, and unscored without where the text alone does not decide it",
     schema: || json!({"type": ["integer", "null"]}),
     looks_at: LooksAt::Output,
     decode: |node, diagnostics| Some(Arc::new(UrlsReachable(decode_count(KIND.key, node, diagnostics)?))),
@@ -24,12 +24,6 @@ pub struct UrlsReachable(i64);
 
 /// More are not asked for: a text with a thousand links is no reason for a thousand requests.
 const MOST_URLS: usize = 20;
-
-/// Someone who may ask the network. An implementation keeps to public addresses at every hop.
-pub trait Network: Sync {
-    /// `Err` says why it cannot be reached.
-    fn reach(&self, url: &Url) -> Result<(), String>;
-}
 
 impl UrlsReachable {
     /// Without a network this says what can be said without one.
@@ -50,12 +44,12 @@ impl UrlsReachable {
         }
         let Some(network) = network else {
             return Finding::not_scored(Why::CheckFailed(
-                "links are not fetched, so whether they answer is not known".to_owned(),
+                "whether links answer is asked only with --allow-network".to_owned(),
             ));
         };
         let (mut reached, mut problems) = (0, Vec::new());
         for url in &candidates {
-            match network.reach(url) {
+            match network.reach(url.as_str()) {
                 Ok(()) => reached += 1,
                 Err(why) => problems.push(format!("{url}: {why}")),
             }
@@ -92,8 +86,11 @@ impl Rule for UrlsReachable {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        // Nobody hands a network in yet.
-        self.mark_with(evidence.text, None)
+        self.mark_with(evidence.text, evidence.network)
+    }
+
+    fn asks_network(&self) -> bool {
+        true
     }
 }
 
@@ -123,8 +120,8 @@ mod tests {
     struct Up;
 
     impl Network for Up {
-        fn reach(&self, url: &Url) -> Result<(), String> {
-            let up = url.host_str().is_some_and(|host| host.starts_with("up"));
+        fn reach(&self, url: &str) -> Result<(), String> {
+            let up = url.starts_with("https://up");
             if up { Ok(()) } else { Err("no answer".to_owned()) }
         }
     }

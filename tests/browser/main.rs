@@ -63,7 +63,8 @@ fn harbour() -> Project {
         [("harbour/SKILL.md", SKILL), ("evals/harbour.practicum.yaml", EVALS), ("evals/script.yaml", SCRIPT)];
     let project = Project::new(&files);
     for _ in 0..2 {
-        project.run(&["run", "evals", "--no-cache", "--json"]).exits(1);
+        // One at a time, so that trials stand in the order of the plan.
+        project.run(&["run", "evals", "--no-cache", "--json", "-j", "1"]).exits(1);
     }
     project
 }
@@ -321,7 +322,7 @@ fn a_hostile_transcript_is_inert() {
     let stream: String = lines.iter().map(|line| format!("{line}\n")).collect();
     let case = "</title><script>window.owned=8</script>";
     let eval = json!({"practicum": 1, "workspace": "empty", "run": {"agents": ["evil"]},
-        "cases": [{"id": case, "prompt": "p", "checks": [{"contains": "never said", "id": "<b>bold</b>"}]}]});
+        "cases": [{"id": case, "prompt": evil[1], "checks": [{"contains": "never said", "id": "<b>bold</b>"}]}]});
     let project = Project::new(&[("e.practicum.yaml", &eval.to_string()), ("stream.jsonl", &stream)]);
     let path = project.path().join("stream.jsonl");
     project.write(
@@ -336,10 +337,6 @@ fn a_hostile_transcript_is_inert() {
     std::fs::create_dir_all(&files).expect("created");
     std::fs::write(files.join("<img src=x onerror=alert(1)>.html"), evil.concat()).expect("written");
     std::os::unix::fs::symlink("/etc/passwd", files.join("passwd")).expect("linked");
-    let path = trial.path().join("facts.json");
-    let mut facts: Value = serde_json::from_slice(&std::fs::read(&path).expect("facts")).expect("JSON");
-    facts["turns"][0]["prompt"] = json!(evil[1]);
-    std::fs::write(&path, facts.to_string()).expect("written");
 
     let viewer = Viewer::start(&project);
     let browser = Browser::start(1280, 900, false);
@@ -348,7 +345,7 @@ fn a_hostile_transcript_is_inert() {
     let id = trial.file_name().to_string_lossy().into_owned();
     browser.go(&format!("#/run/{run}"));
     browser.go(&format!("#/run/{run}/trial/{id}"));
-    assert_eq!(browser.count(".step"), 8);
+    assert_eq!(browser.count(".step"), 8, "the user, what was said, and a call");
     browser.click("details.step.call summary");
     browser.click("details.file summary");
     browser.wait("return document.querySelector('details.file pre')?.innerText.includes('window.owned')");

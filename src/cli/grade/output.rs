@@ -15,12 +15,13 @@ use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
 use crate::judge::Scrub;
-use crate::model::{CheckResult, Severity};
+use crate::model::{CheckResult, Network, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
 use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
+use crate::web::Web;
 
 pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
@@ -54,7 +55,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             }
             false => None,
         };
+        let web = args.allow_network.then(|| Web::on(tokio::runtime::Handle::current()));
         let captured = Captured {
+            network: web.as_ref().map(|web| web as &dyn Network),
             text,
             suites: &suites,
             means: means.as_deref(),
@@ -67,31 +70,21 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let Some(marked) = marked else {
         bail!("{} has no case that this text could answer; nothing was marked", spec.display());
     };
-    let several = marked.cases.len() > 1;
-    let named = |case: &str, result: &CheckResult| match several {
-        true => format!("{case}/{}", result.check),
-        false => result.check.clone(),
-    };
-    let results: Vec<(String, CheckResult)> = marked
-        .cases
-        .into_iter()
-        .flat_map(|(case, results)| {
-            results.into_iter().map(|result| (named(&case, &result), result)).collect::<Vec<_>>()
-        })
-        .collect();
+    let (exit, gates) = (marked.exit, marked.gates.clone());
+    let results = marked.into_results();
     if args.json {
         print_json(&Graded {
             schema_version: 1,
             results: results.into_iter().map(document).collect(),
-            gates: marked.gates.into_iter().map(GradedGate::from).collect(),
-            ok: marked.exit == 0,
+            gates: gates.into_iter().map(GradedGate::from).collect(),
+            ok: exit == 0,
         })?;
     } else {
-        let text = render_graded(marked.exit, &results, &marked.gates);
+        let text = render_graded(exit, &results, &gates);
         let plain = anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
         print(&if plain { anstream::adapter::strip_str(&text).to_string() } else { text })?;
     }
-    Ok(marked.exit)
+    Ok(exit)
 }
 
 fn document((id, result): (String, CheckResult)) -> GradedCheck {

@@ -19,6 +19,7 @@ use crate::report::{Progress, Regraded, Results, render_changes, safe};
 use crate::settings::{Layers, project_root};
 use crate::stage::Rooms;
 use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
+use crate::web::Web;
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
 /// otherwise.
@@ -84,6 +85,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         allow_unscored: args.allow_unscored,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
+        web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
     let (summary, records) = runtime.block_on(async {
         tokio::spawn(heed_interrupts(stop));

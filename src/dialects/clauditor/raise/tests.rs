@@ -127,7 +127,8 @@ fn a_needle_that_becomes_a_pattern_finds_the_same() {
             let here = decode(rule_kind(key).expect("a rule"), &value, &mut said);
             for text in texts {
                 let observation = Observation::ended(crate::model::Ended::Finished);
-                let evidence = Evidence { text, observation: &observation, workspace: &NoFiles };
+                let evidence =
+                    Evidence { text, observation: &observation, workspace: &NoFiles, network: None };
                 assert_eq!(
                     there.mark(&evidence).verdict,
                     here.mark(&evidence).verdict,

@@ -1,0 +1,30 @@
+use clap_complete::Shell;
+
+use super::{complain, print, program};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  practicum completions bash > ~/.local/share/bash-completion/completions/practicum
+  practicum completions zsh > ~/.zfunc/_practicum       for a folder of your $fpath
+  practicum completions fish > ~/.config/fish/completions/practicum.fish")]
+pub struct Args {
+    /// The shell
+    shell: Shell,
+}
+
+pub fn main(args: &Args) -> u8 {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut shown(), "practicum", &mut script);
+    print(&String::from_utf8_lossy(&script)).map_or_else(|error| complain(&error), |()| 0)
+}
+
+/// The command line without what is hidden: the scripts would offer it all the same.
+fn shown() -> clap::Command {
+    let whole = program();
+    let commands = whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned();
+    clap::Command::new("practicum")
+        .version(env!("CARGO_PKG_VERSION"))
+        .propagate_version(true)
+        .subcommands(commands.collect::<Vec<_>>())
+}

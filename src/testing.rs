@@ -1,0 +1,234 @@
+//! Marking in a Rust test of one's own.
+//!
+//! In: an eval file in any format, and a text that a program or an agent wrote. Out: `Graded`, which
+//! can be asserted. Code decides; what only a judge or a run can tell is not scored. Never: runs an
+//! agent; asks a judge; reads the environment.
+//!
+//! ```
+//! use practicum::testing::Spec;
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("greeting.practicum.yaml");
+//! # std::fs::write(&path, "practicum: 1\nname: greeting\ncases:\n  - id: hello\n    prompt: Greet Alice.\n    checks:\n      - contains: Alice\n")?;
+//! let spec = Spec::load(&path)?;
+//! spec.grade("Good morning, Alice!")?.assert_passes();
+//! assert!(!spec.grade("Good morning!")?.passes());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+use crate::captured::{Captured, keep_answerable_gates};
+use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::model::{CheckResult, GateResult, Ratio, Severity, Verdict};
+use crate::plan::{CaseGlob, Planned};
+use crate::report::{render_diagnostics, render_graded};
+use crate::run::Cancel;
+use crate::settings::{Layers, project_root};
+
+/// An eval file, read once and marked with as often as a test likes.
+pub struct Spec {
+    path: PathBuf,
+    suites: Vec<Planned>,
+    cases: Vec<CaseGlob>,
+}
+
+/// Why nothing could be marked. Shown in full by `Debug` too, because that is what a test that ends
+/// with an error prints.
+#[derive(thiserror::Error)]
+pub enum SpecError {
+    #[error(transparent)]
+    Intake(#[from] IntakeError),
+    #[error("the eval file cannot be understood\n{0}")]
+    Invalid(String),
+    #[error("\"{0}\" is no pattern of case ids")]
+    Pattern(String),
+    #[error("{} has no case that this text could answer", .0.display())]
+    NothingToMark(PathBuf),
+}
+
+impl std::fmt::Debug for SpecError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+impl Spec {
+    /// Reads an eval file; its format is recognised. The skill it is about need not be there.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, SpecError> {
+        let path = path.as_ref().to_owned();
+        let environment = BTreeMap::new();
+        let ask = Ask { paths: vec![path.clone()], ..Ask::default() };
+        let reading = intake::read(&ask, &environment)?;
+        if reading.has_errors() {
+            return Err(SpecError::Invalid(errors(&reading)));
+        }
+        let project = project_root(&std::path::absolute(&path).unwrap_or_else(|_| path.clone()));
+        let layers = Layers::read(BTreeMap::new(), environment, &project).map_err(IntakeError::from)?;
+        let mut suites = intake::outline(reading, &layers)?;
+        keep_answerable_gates(&mut suites, false);
+        Ok(Self { path, suites, cases: Vec::new() })
+    }
+
+    /// Only cases whose id matches (`*` and `?` are wildcards); said again, those of either.
+    pub fn case(mut self, glob: &str) -> Result<Self, SpecError> {
+        let glob = CaseGlob::new(glob).ok_or_else(|| SpecError::Pattern(glob.to_owned()))?;
+        self.cases.push(glob);
+        Ok(self)
+    }
+
+    /// Marks a text with every exact check that a text can answer.
+    pub fn grade(&self, text: &str) -> Result<Graded, SpecError> {
+        let captured = Captured {
+            network: None,
+            text: text.to_owned(),
+            suites: &self.suites,
+            means: None,
+            cancel: &Cancel::default(),
+            cases: &self.cases,
+            allow_unscored: Ratio::ZERO,
+        };
+        // Only a judge is waited for, and there is none: so a test needs no runtime, and may have one.
+        let Poll::Ready(marked) = pin!(captured.mark()).poll(&mut Context::from_waker(Waker::noop())) else {
+            unreachable!("without a judge nothing waits")
+        };
+        let marked = marked.ok_or_else(|| SpecError::NothingToMark(self.path.clone()))?;
+        let (exit, gates) = (marked.exit, marked.gates.clone());
+        Ok(Graded { exit, gates, checks: marked.into_results() })
+    }
+}
+
+fn errors(reading: &Reading) -> String {
+    let shown = reading.files.iter().map(|file| {
+        render_diagnostics(&file.lowered.diagnostics.only(Severity::Error), &file.path, &file.text, false)
+    });
+    shown.collect()
+}
+
+/// What was found in a text.
+#[derive(Debug, Clone)]
+pub struct Graded {
+    exit: u8,
+    checks: Vec<(String, CheckResult)>,
+    gates: Vec<GateResult>,
+}
+
+impl Graded {
+    /// Whether every gate of the file holds. A file in which code decides nothing passes nothing.
+    pub fn passes(&self) -> bool {
+        self.exit == 0
+    }
+
+    /// What each check found, by its id (with its case's before it where there are several cases).
+    pub fn checks(&self) -> &[(String, CheckResult)] {
+        &self.checks
+    }
+
+    /// The ids of the checks that failed.
+    pub fn failed(&self) -> Vec<&str> {
+        let failed = self.checks.iter().filter(|(_, result)| result.verdict == Verdict::Fail);
+        failed.map(|(id, _)| id.as_str()).collect()
+    }
+
+    /// Panics, with what every check found, unless the text passes.
+    #[track_caller]
+    pub fn assert_passes(&self) {
+        assert!(self.passes(), "the text does not pass\n{self}");
+    }
+}
+
+impl std::fmt::Display for Graded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let text = render_graded(self.exit, &self.checks, &self.gates);
+        write!(f, "{}", anstream::adapter::strip_str(&text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO_CASES: &str = "\
+practicum: 1
+name: greeting
+cases:
+  - id: hello
+    prompt: Greet Alice.
+    checks:
+      - { id: named, contains: Alice }
+      - { id: kind, judge: The greeting is kind. }
+  - id: goodbye
+    prompt: Take leave of Alice.
+    checks:
+      - { id: leave, contains: Goodbye }
+";
+
+    fn spec(text: &str) -> (tempfile::TempDir, Result<Spec, SpecError>) {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("greeting.practicum.yaml");
+        std::fs::write(&path, text).expect("written");
+        let spec = Spec::load(&path);
+        (folder, spec)
+    }
+
+    #[test]
+    fn a_text_is_marked_by_the_cases_that_are_meant() {
+        for (glob, text, failed) in [
+            ("hello", "Hello Alice", &[][..]),
+            ("hello", "Hello Bob", &["named"]),
+            ("goodbye", "Hello Alice", &["leave"]),
+            ("*", "Goodbye Alice", &[]),
+            ("*", "Hello Alice", &["goodbye/leave"]),
+        ] {
+            let (_folder, spec) = spec(TWO_CASES);
+            let graded = spec.and_then(|spec| spec.case(glob)).and_then(|spec| spec.grade(text));
+            let graded = graded.expect("marked");
+            assert_eq!((graded.failed().as_slice(), graded.passes()), (failed, failed.is_empty()), "{glob}");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "✗ leave: \"Goodbye\" does not occur")]
+    fn a_failed_assertion_says_which_check_failed_and_why() {
+        let (_folder, spec) = spec(TWO_CASES);
+        let spec = spec.and_then(|spec| spec.case("goodbye")).expect("read");
+        spec.grade("See you").expect("marked").assert_passes();
+    }
+
+    #[test]
+    fn what_only_a_judge_can_say_does_not_pass_in_silence() {
+        let judged =
+            "practicum: 1\nname: j\ncases:\n  - { id: a, prompt: Hi., checks: [{ judge: It is kind. }] }\n";
+        let (_folder, spec) = spec(judged);
+        let graded = spec.expect("read").grade("Hello").expect("marked");
+        assert!(!graded.passes());
+        assert!(graded.to_string().starts_with("INCOMPLETE"), "{graded}");
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_used_says_why() {
+        for (text, expected) in [
+            ("practicum: 1\nname: x\ncases:\n  - { id: a, prompt: Hi., chekcs: [] }\n", "chekcs"),
+            (
+                "practicum: 1\nname: x\ncases:\n  - { id: a, prompt: Hi., checks: [{ file: { path: a, exists: true } }] }\n",
+                "no case that this text could answer",
+            ),
+        ] {
+            let (_folder, spec) = spec(text);
+            let error = spec.and_then(|spec| spec.grade("Hello")).expect_err("unusable");
+            assert!(format!("{error:?}").contains(expected), "{error:?}");
+        }
+        let missing = Spec::load("/nowhere/at-all.yaml").err().expect("missing");
+        assert!(missing.to_string().contains("there is no"), "{missing}");
+    }
+
+    #[tokio::test]
+    async fn a_test_that_has_a_runtime_may_mark_too() {
+        let (_folder, spec) = spec(TWO_CASES);
+        let spec = spec.and_then(|spec| spec.case("hello")).expect("read");
+        spec.grade("Hello Alice").expect("marked").assert_passes();
+    }
+}
