@@ -197,8 +197,9 @@ async fn mark_case(
         }
         None => {
             let why = Why::NotJudged("--judge was not given".to_owned());
-            // It may wait for the network.
-            tokio::task::block_in_place(|| sheet.mark_unjudged(seen, &NoWorkspace, &why))
+            let mark = || sheet.mark_unjudged(seen, &NoWorkspace, &why);
+            // Only the network is waited for.
+            if captured.network.is_some() { tokio::task::block_in_place(mark) } else { mark() }
         }
     };
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());

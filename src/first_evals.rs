@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::skill::{Form, Skill};
 use crate::tree::to_yaml;
@@ -83,8 +83,8 @@ pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
     Draft { path: output.to_owned(), content: format!("{document:#}\n") }
 }
 
-/// The writing-skills files: cases beside the skill, and the history of its versions.
-pub fn writing_skills(skill: &Skill, git_hash: Option<&str>, now: &str) -> Vec<Draft> {
+/// The cases of the writing-skills format.
+pub fn writing_skills(skill: &Skill) -> Draft {
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let evals = json!({
         "version": "1.0",
@@ -107,30 +107,7 @@ pub fn writing_skills(skill: &Skill, git_hash: Option<&str>, now: &str) -> Vec<D
             ],
         }],
     });
-    let history = json!({
-        "versions": [{
-            "version": 0,
-            "timestamp": now,
-            "description": "baseline",
-            "git_hash": git_hash,
-            "path": "v0/skill",
-            "average_score": Value::Null,
-        }],
-        "current_version": 0,
-    });
-    let workspace = workspace_folder(skill);
-    vec![
-        Draft { path: evals_folder(skill).join("evals.json"), content: format!("{evals:#}\n") },
-        Draft { path: workspace.join("history.json"), content: format!("{history:#}\n") },
-    ]
-}
-
-/// Where the versions of a skill are kept: beside it.
-pub fn workspace_folder(skill: &Skill) -> PathBuf {
-    let folder = skill.folder();
-    let name =
-        folder.file_name().map_or_else(|| skill.name.clone(), |name| name.to_string_lossy().into_owned());
-    folder.with_file_name(format!("{name}-workspace"))
+    Draft { path: evals_folder(skill).join("evals.json"), content: format!("{evals:#}\n") }
 }
 
 fn evals_folder(skill: &Skill) -> PathBuf {

@@ -64,6 +64,26 @@ pub fn skill_at(
     if found.exists() { Ok(found) } else { Err(not_there()) }
 }
 
+/// The commit that a skill's folder is just as it stands in. `None` if it differs from it, or there is
+/// no repository.
+pub fn commit_of(folder: &Path) -> Option<String> {
+    let says = |args: &[&str]| {
+        let mut command = Command::new("git");
+        command.arg("--no-optional-locks").arg("-C").arg(folder).args(args);
+        let output = command.output().ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let changes = says(&["status", "--porcelain", "--untracked-files=all", "--", "."])?;
+    if !changes.trim().is_empty() {
+        return None;
+    }
+    // A folder that git ignores has no changes either, and is in no commit.
+    let tracked = says(&["ls-files", "--", "."]).filter(|files| !files.trim().is_empty());
+    tracked
+        .and_then(|_| says(&["rev-parse", "--verify", "--quiet", "HEAD"]))
+        .map(|hash| hash.trim().to_owned())
+}
+
 /// Git, with an index of our own.
 struct Git<'g> {
     folder: &'g Path,
@@ -101,6 +121,24 @@ mod tests {
         let own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
         let ran = Command::new("git").arg("-C").arg(folder).args(own).args(args).output().expect("git");
         assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    }
+
+    #[test]
+    fn a_skill_that_differs_from_its_commit_has_none() {
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        std::fs::write(skill.join("SKILL.md"), "one").expect("write");
+        assert_eq!(commit_of(&skill), None, "no repository");
+        git(room.path(), &["init", "-q"]);
+        assert_eq!(commit_of(&skill), None, "no commit");
+        git(room.path(), &["add", "."]);
+        git(room.path(), &["commit", "-qm", "one"]);
+        assert_eq!(commit_of(&skill).map(|hash| hash.len()), Some(40));
+        std::fs::write(room.path().join("elsewhere"), "x").expect("write");
+        assert!(commit_of(&skill).is_some(), "what is not the skill's does not count");
+        std::fs::write(skill.join("new.md"), "x").expect("write");
+        assert_eq!(commit_of(&skill), None, "a new file");
     }
 
     #[test]

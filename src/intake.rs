@@ -20,6 +20,7 @@ use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{
     Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, Script, Scrub, Setup, Upstream,
 };
+use crate::judge::Judge;
 use crate::model::{Diagnostics, Expect, SkillRef, Suite};
 use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
@@ -345,26 +346,57 @@ pub async fn means(
         let script = suite.script.as_deref();
         let gateway = match gateways.get(&script) {
             Some((gateway, stand)) => Some((Arc::clone(gateway), *stand)),
-            None => match stand_in(script, ask, env, shared)? {
-                Some((answer, stand)) => {
-                    let setup = Setup { answer, ledger: Arc::clone(&shared.ledger), port: 0, log: None };
-                    let gateway = Arc::new(Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?);
-                    gateways.insert(script, (Arc::clone(&gateway), stand));
-                    Some((gateway, stand))
+            None => {
+                let opened = open(script, ask, env, shared).await?;
+                if let Some((gateway, stand)) = &opened {
+                    gateways.insert(script, (Arc::clone(gateway), *stand));
                 }
-                None => None,
-            },
+                opened
+            }
         };
-        let judge = if ask.no_judge {
-            Err("--no-judge was given".to_owned())
-        } else {
-            let (gateway, stand) =
-                gateway.as_ref().map(|(gateway, stand)| (gateway.as_ref(), *stand)).unzip();
-            shared.bench.judge(&suite.settings, gateway, stand, env).map(Arc::new)
-        };
+        let judge = judge_at(gateway.as_ref(), &suite.settings, ask, env, shared);
         all.push(SuiteMeans { gateway, judge });
     }
     Ok(all)
+}
+
+/// Who is asked where no suite is run: with these settings, and a script if one is to answer.
+pub async fn adviser(
+    settings: &Settings,
+    script: Option<&Path>,
+    ask: &Ask,
+    env: &BTreeMap<String, String>,
+    shared: &Shared,
+) -> Result<SuiteMeans, IntakeError> {
+    let gateway = open(script, ask, env, shared).await?;
+    let judge = judge_at(gateway.as_ref(), settings, ask, env, shared);
+    Ok(SuiteMeans { gateway, judge })
+}
+
+async fn open(
+    script: Option<&Path>,
+    ask: &Ask,
+    env: &BTreeMap<String, String>,
+    shared: &Shared,
+) -> Result<Option<(Arc<Gateway>, Stand)>, IntakeError> {
+    let Some((answer, stand)) = stand_in(script, ask, env, shared)? else { return Ok(None) };
+    let setup = Setup { answer, ledger: Arc::clone(&shared.ledger), port: 0, log: None };
+    let gateway = Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?;
+    Ok(Some((Arc::new(gateway), stand)))
+}
+
+fn judge_at(
+    gateway: Option<&(Arc<Gateway>, Stand)>,
+    settings: &Settings,
+    ask: &Ask,
+    env: &BTreeMap<String, String>,
+    shared: &Shared,
+) -> Result<Arc<Judge>, String> {
+    if ask.no_judge {
+        return Err("--no-judge was given".to_owned());
+    }
+    let (gateway, stand) = gateway.map(|(gateway, stand)| (gateway.as_ref(), *stand)).unzip();
+    shared.bench.judge(settings, gateway, stand, env).map(Arc::new)
 }
 
 type StandIn = (Arc<dyn Answer>, Stand);

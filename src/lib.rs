@@ -13,6 +13,7 @@ pub mod first_evals;
 pub mod gateway;
 pub mod git_ref;
 pub mod history;
+pub mod improve;
 pub mod intake;
 pub mod judge;
 pub mod key;

@@ -14,6 +14,7 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
+use crate::improve::{self, Analysis, Blind, Comparison, Edits, History, Improved, Score};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Graded, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
@@ -57,6 +58,14 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("labels", written::<Label>()),
         ("export-trials", written::<ExportedTrial>()),
         ("export-checks", written::<ExportedCheck>()),
+        ("versions", written::<improve::Listed>()),
+        ("version-score", written::<Score>()),
+        ("blind", written::<Blind>()),
+        ("suggest", written::<Edits>()),
+        ("improve", written::<Improved>()),
+        ("history", written::<History>()),
+        ("comparison", written::<Comparison>()),
+        ("analysis", written::<Analysis>()),
     ];
     formats.chain(others.into_iter().map(|(name, schema)| Published { name, schema })).collect()
 });

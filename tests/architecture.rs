@@ -72,8 +72,18 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     (
+        "improve",
+        &[
+            "model", "compare", "dialects", "gateway", "git_ref", "judge", "llm", "run", "skill", "stage",
+            "stats", "store", "tree",
+        ],
+    ),
+    (
         "schema",
-        &["model", "compare", "dialects", "event", "gateway", "history", "report", "settings", "store"],
+        &[
+            "model", "compare", "dialects", "event", "gateway", "history", "improve", "report", "settings",
+            "store",
+        ],
     ),
 ];
 

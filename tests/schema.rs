@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 18] = [
+const OUTPUTS: [&str; 23] = [
     "summary",
     "run",
     "checks",
@@ -28,6 +28,11 @@ const OUTPUTS: [&str; 18] = [
     "power",
     "compare",
     "noise",
+    "versions",
+    "version-score",
+    "blind",
+    "suggest",
+    "improve",
 ];
 
 #[test]

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::blind::Unseeing;
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Held};
 use super::{complain, print, print_json, run};
@@ -27,7 +28,9 @@ Examples:
   practicum compare 20261114-09 latest           two runs
   practicum compare latest --by arm              with the skill and without it
   practicum compare evals.json --modes baseline smart forced --output modes.md
-  practicum compare skills/release-notes --against main --repeat 5")]
+  practicum compare skills/release-notes --against main --repeat 5
+  practicum compare 20261114-09 latest --blind   which outputs are better, asked of a judge
+  practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {
     /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
     /// --modes or --against
@@ -42,6 +45,12 @@ pub struct Args {
     /// Run with the skill as it is at this git ref, then as it is now
     #[arg(long, value_name = "REF", conflicts_with = "by")]
     against: Option<String>,
+    /// Have a judge compare the outputs of two runs, versions, files or folders, without knowing whose they
+    /// are
+    #[arg(long, conflicts_with_all = ["by", "modes", "against"])]
+    blind: bool,
+    #[command(flatten, next_help_heading = "With --blind")]
+    unseeing: Unseeing,
     /// Differences of the pass rate smaller than this do not matter
     #[arg(long, value_name = "RATIO", default_value_t = MARGIN)]
     margin: f64,
@@ -57,9 +66,9 @@ pub struct Args {
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
     project: PathBuf,
-    #[command(flatten, next_help_heading = "With --modes or --against")]
+    #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
     choices: Choices,
-    #[command(flatten, next_help_heading = "With --modes or --against")]
+    #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
     carrying: Carrying,
 }
 
@@ -72,6 +81,11 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn compared(args: &Args) -> anyhow::Result<u8> {
+    if args.blind {
+        let [first, second] = args.what.as_slice() else { bail!("name two sides to compare blindly") };
+        let project = project(args)?;
+        return args.unseeing.compare(first, second, &project, &args.choices, &args.carrying);
+    }
     let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
     let rules = Rules {
         margin: args.margin,

@@ -30,6 +30,11 @@ impl Evals {
         Self { paths, evals: None, skill: None, dialect: None }
     }
 
+    /// Those of one skill, which may lie elsewhere.
+    pub fn of_skill(skill: PathBuf, evals: Option<PathBuf>) -> Self {
+        Self { evals, ..Self::at(vec![skill]) }
+    }
+
     pub fn ask(&self) -> Ask {
         Ask {
             paths: self.paths.clone(),
@@ -117,6 +122,13 @@ impl Choices {
     #[must_use]
     pub fn with_mode(self, mode: &str) -> Self {
         Self { mode: Some(mode.to_owned()), ..self }
+    }
+
+    /// With the skill only, unless the user said otherwise: what it does without cannot get better.
+    #[must_use]
+    pub fn with_skill(self) -> Self {
+        let arm = if self.arm.is_empty() { vec!["with".to_owned()] } else { self.arm };
+        Self { arm, ..self }
     }
 
     /// So many runs, unless the user said how many.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::advising::Asking;
 use super::gates::Gates;
 use super::report::Reports;
 use super::{runtime, sweep_up};
@@ -15,12 +16,12 @@ use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::history::{Wanted, estimate};
-use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::Scrub;
+use crate::improve::workspace_of;
+use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, Summary, format_duration};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
@@ -95,7 +96,7 @@ pub struct Carrying {
     sandbox: Option<String>,
     /// Show what would run, and run nothing
     #[arg(long)]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Leave the agents' workspaces where they are
     #[arg(long)]
     keep_workspaces: bool,
@@ -175,6 +176,16 @@ impl Carrying {
         Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
+    /// The same for at most so much money.
+    #[must_use]
+    pub fn within(self, usd: Option<f64>) -> Self {
+        Self { max_cost: usd.map(|usd| usd.to_string()).or(self.max_cost), ..self }
+    }
+
+    pub fn asking(&self) -> Asking {
+        Asking { ask: self.ask(Ask::default()), prices: self.prices.clone(), cached: !self.no_cache }
+    }
+
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, errand: Errand) -> anyhow::Result<Option<Held>> {
         let Errand { mut plan, agents, ask, layers, project, environment, mut notices, resumed } = errand;
@@ -185,7 +196,12 @@ impl Carrying {
         let taped = ask.record.is_some() || ask.replay.is_some();
         let cache = (!taped).then(|| Cache::of(&project));
         let prior = Prior::look_up(&plan, keys, resumed.as_ref(), cache, !self.no_cache);
-        let ledger = Arc::new(ledger(&layers, self.prices.as_deref())?);
+        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
+        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        });
+        let shared = self.asking().shared(&layers, &project, &scrubber)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count());
@@ -229,19 +245,10 @@ impl Carrying {
         };
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
-        let logins = agents.values().filter_map(|agent| agent.credentials.login(&environment));
-        let scrubber = logins.fold(Scrubber::new(&environment), |scrubber, login| match login {
-            Login::Variable(_) => scrubber,
-            Login::File(path) => scrubber.and_in(&path),
-        });
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
         sinks.extend(progress(self.quiet, &environment));
         let summary = runtime.block_on(async {
-            let cleaner = scrubber.clone();
-            let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-            let bench = Bench::of(&project, &layers, &scrub, self.no_cache)?;
-            let shared = Shared { ledger: Arc::clone(&ledger), scrub, bench };
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
@@ -251,6 +258,7 @@ impl Carrying {
                     .map(|planned| planned.suite.origin.path.clone())
                     .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
                     .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
+                    .chain(plan.suites.iter().flat_map(versions_beside))
                     .chain(
                         [&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute),
                     ),
@@ -270,7 +278,7 @@ impl Carrying {
                 memory: Memory::default(),
                 run_dir: run_dir.clone(),
                 scrubber,
-                ledger,
+                ledger: Arc::clone(&shared.ledger),
                 stop,
                 prior,
                 pass_env: self.env.clone(),
@@ -435,12 +443,17 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
     }
 }
 
+/// Where the versions of a suite's skills are kept, with what judges said of them.
+fn versions_beside(planned: &Planned) -> impl Iterator<Item = PathBuf> {
+    planned.suite.skills.iter().filter_map(|skill| skill.path.as_deref().map(workspace_of))
+}
+
 fn absolute(path: &PathBuf) -> Option<PathBuf> {
     std::path::absolute(path).ok()
 }
 
 /// What the run may spend, and what things cost.
-fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
+pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
     let max_cost = layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value;
     let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
     let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;

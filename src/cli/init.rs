@@ -1,12 +1,11 @@
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
 use super::complain;
 use crate::first_evals::{self, Draft};
+use crate::improve::Versions;
 use crate::skill::{self, Form, Skill};
-use crate::stage;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -45,40 +44,32 @@ fn init(args: &Args) -> anyhow::Result<()> {
     if skill.form != Form::Folder {
         bail!("{} is a single file; versions are kept of skill folders", skill.file.display());
     }
-    let hash = clean_commit(skill.folder());
-    let drafts = first_evals::writing_skills(
-        &skill,
-        hash.as_deref(),
-        &jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    );
-    let baseline = first_evals::workspace_folder(&skill).join("v0/skill");
-    if !baseline.exists() {
-        stage::copy_skill(&skill, &baseline)?;
-        eprintln!("wrote {}", baseline.display());
+    let versions = Versions::of(skill.folder())?;
+    let evals = first_evals::writing_skills(&skill);
+    if !versions.history()?.versions.is_empty() {
+        return write(&[evals]);
     }
-    write(&drafts)
-}
-
-/// The commit that the skill is exactly, if it is one.
-fn clean_commit(folder: &Path) -> Option<String> {
-    let git = |args: &[&str]| {
-        let output = Command::new("git").arg("-C").arg(folder).args(args).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    };
-    let changes = git(&["status", "--porcelain", "--", "."])?;
-    if changes.is_empty() { git(&["rev-parse", "HEAD"]) } else { None }
+    versions.snapshot("baseline")?;
+    eprintln!("wrote {}", versions.workspace().join("v0/skill").display());
+    // That is something, whether or not the evals are there.
+    write_missing(&[evals]).map(drop)
 }
 
 /// Writes what is missing. Nothing new to write is an error: the user expected something.
 fn write(drafts: &[Draft]) -> anyhow::Result<()> {
+    match write_missing(drafts)? {
+        0 => Err(anyhow!("there is nothing to write")),
+        _ => Ok(()),
+    }
+}
+
+/// How many were written.
+fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
     let (there, missing): (Vec<&Draft>, Vec<&Draft>) = drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
         eprintln!("{} is there already and stays as it is", draft.path.display());
     }
-    if missing.is_empty() {
-        return Err(anyhow!("there is nothing to write"));
-    }
-    for draft in missing {
+    for draft in &missing {
         let path = &draft.path;
         let parent = path.parent().unwrap_or(path);
         std::fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
@@ -88,5 +79,5 @@ fn write(drafts: &[Draft]) -> anyhow::Result<()> {
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
         eprintln!("wrote {}", path.display());
     }
-    Ok(())
+    Ok(missing.len())
 }

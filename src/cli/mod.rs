@@ -2,8 +2,10 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+mod advising;
 mod audit;
 mod badge;
+mod blind;
 mod builtin_agent;
 mod check;
 mod clean;
@@ -19,6 +21,7 @@ mod formats;
 mod gates;
 mod gateway;
 mod grade;
+mod improve;
 mod init;
 mod lint;
 mod list;
@@ -27,12 +30,16 @@ mod noise;
 mod power;
 mod reindex;
 mod report;
+mod restore;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod snapshot;
+mod suggest;
 mod trend;
 mod try_prompt;
+mod versions;
 mod view;
 
 use std::collections::BTreeMap;
@@ -71,6 +78,16 @@ enum Command {
     Noise(Box<noise::Args>),
     /// Ask how many runs a comparison needs, before paying for them
     Power(power::Args),
+    /// Improve a skill by its evals: propose, try, compare, keep what is better
+    Improve(Box<improve::Args>),
+    /// Ask for edits to a skill, for the checks that it failed
+    Suggest(suggest::Args),
+    /// Keep a skill as it is now as a version of it
+    Snapshot(snapshot::Args),
+    /// List the versions of a skill, and which is best
+    Versions(versions::Args),
+    /// Put a skill back to one of its versions
+    Restore(restore::Args),
     /// List the runs of this project
     Runs(runs::Args),
     /// Show a run, or one of its trials
@@ -139,6 +156,11 @@ pub fn main() -> ExitCode {
         Command::Noise(args) => noise::main(*args),
         Command::Power(args) => power::main(&args),
         Command::Runs(args) => runs::main(&args),
+        Command::Improve(args) => improve::main(*args),
+        Command::Suggest(args) => suggest::main(&args),
+        Command::Snapshot(args) => snapshot::main(&args),
+        Command::Versions(args) => versions::main(&args),
+        Command::Restore(args) => restore::main(&args),
         Command::Show(args) => show::main(args),
         Command::Report(args) => report::main(&args),
         Command::View(args) => view::main(&args),

@@ -137,6 +137,11 @@ impl Scissors {
     }
 }
 
+/// A text of at most about so many bytes, cut where others are.
+pub fn cut(text: &str, most: usize) -> String {
+    Scissors::default().cut(text, most)
+}
+
 /// A long text within the window of a judge, where nothing else has to fit.
 pub fn within_window(text: &str) -> Laid {
     let mut scissors = Scissors::default();

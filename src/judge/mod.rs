@@ -6,6 +6,7 @@
 mod answer;
 mod cache;
 mod cli;
+mod consult;
 mod evidence;
 mod extraction;
 mod prompt;
@@ -17,7 +18,8 @@ use std::collections::BTreeSet;
 
 pub use cache::{Cache, Scrub};
 pub use cli::Cli;
-pub use evidence::Exhibit;
+pub use consult::{Consulted, Inquiry};
+pub use evidence::{Exhibit, cut};
 pub use transport::{Limits, Transport};
 
 use self::answer::Marking;

@@ -30,6 +30,23 @@ pub struct Suite {
 }
 
 impl Suite {
+    /// A suite that says nothing, for settings that no file has a say in.
+    pub fn silent(name: &str, origin: Origin) -> Self {
+        Self {
+            name: name.to_owned(),
+            origin,
+            description: None,
+            skills: Vec::new(),
+            rivals: Vec::new(),
+            cases: Vec::new(),
+            run: RunPolicy::default(),
+            defaults: RunPolicy::default(),
+            judge: JudgePolicy::default(),
+            gates: Vec::new(),
+            meta: BTreeMap::new(),
+        }
+    }
+
     /// Tests this skill instead of the one the file names. What the checks say about that one, they
     /// then say about this: a check that waits for another name could never fire. A suite about
     /// several skills takes only one of theirs; whether it was is the answer.

@@ -11,11 +11,10 @@ mod view;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, captured};
-pub use project::Hidden;
+pub use project::{Hidden, is_eval_file};
 pub use view::FolderView;
 
 use crate::model::{Access, Arm, Base, Case, Digest, FileChange, RelPath, SkillName, SkillRef};
-use crate::skill::Skill;
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
@@ -123,11 +122,6 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
         staged.push(layers::skill(path, name.as_deref(), folder, order.skills_dir)?);
     }
     Ok(staged)
-}
-
-/// Copies a skill's folder without its evals.
-pub fn copy_skill(skill: &Skill, to: &Path) -> Result<(), StageError> {
-    layers::copy_tree(skill.folder(), to, &project::is_eval_file)
 }
 
 /// As long as a skill's name may be.

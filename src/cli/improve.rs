@@ -1,0 +1,344 @@
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow};
+
+use super::evals::{Choices, Evals};
+use super::exam::Carrying;
+use super::{complain, environment, print, print_json, run, runtime};
+use crate::improve::{
+    self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Looks, Loop, Means,
+    Options, Proposal, Spent, Split, Stopped, StoredRun, Versions,
+};
+use crate::intake::{IntakeError, Reading};
+use crate::model::{CheckKind, TrialRecord, parse_duration};
+use crate::report::safe;
+use crate::run::Cancel;
+use crate::settings::{Layers, MAX_COST, project_root};
+use crate::store::{RunDir, read_noise};
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Each round edits a copy of the best version so far, runs every case with it, has the outputs compared \
+blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
+not got worse on those held out from it. It ends when everything passes, after two rounds without anything \
+better, or at a limit; then the best version is put in the skill's place, and every version is kept (see \
+practicum versions and restore). A loop that was stopped goes on when the command is given again.
+
+Exit codes: 0 it came to an end, 3 it could not go on, 4 the money is spent, 130 interrupted.
+
+Examples:
+  practicum improve skills/release-notes --max-cost 5
+  practicum improve skills/release-notes --rounds 3 --repeat 5 --max-time 1h
+  practicum improve skills/release-notes --description-only")]
+pub struct Args {
+    /// The skill's folder
+    skill: PathBuf,
+    /// Where the evals of the skill are, if not where they usually are
+    #[arg(long, value_name = "PATH")]
+    evals: Option<PathBuf>,
+    /// How many versions are tried at most
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+    /// The pass rate that is good enough
+    #[arg(long, value_name = "RATE", default_value_t = 1.0, value_parser = parse_rate)]
+    target: f64,
+    /// Stop after so much time: seconds, or 20s, 5m, 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse_time)]
+    max_time: Option<f64>,
+    /// Go on even if the skill passes everything
+    #[arg(long)]
+    force: bool,
+    /// Tune only the description, by the cases about whether the skill fires
+    #[arg(long)]
+    description_only: bool,
+    /// Deals the cases into shown and held out, and the labels of comparisons
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Begin anew instead of going on with a loop that was stopped
+    #[arg(long)]
+    anew: bool,
+    #[command(flatten)]
+    choices: Choices,
+    #[command(flatten)]
+    carrying: Carrying,
+}
+
+/// How often each case runs unless told otherwise.
+const RUNS: u32 = 3;
+
+/// More rounds of tuning one sentence only learn the cases by heart.
+const MOST_DESCRIPTIONS: u32 = 5;
+
+fn parse_rate(text: &str) -> Result<f64, String> {
+    let rate = text.parse().ok().filter(|rate: &f64| (0.0..=1.0).contains(rate));
+    rate.ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn parse_time(text: &str) -> Result<f64, String> {
+    let time = parse_duration(text).map(|time| time.as_secs_f64());
+    time.ok_or_else(|| "a duration is a number of seconds, or like 20s, 5m, 1h".to_owned())
+}
+
+pub fn main(args: Args) -> u8 {
+    improve(&args).unwrap_or_else(|error| complain(&error))
+}
+
+fn improve(args: &Args) -> anyhow::Result<u8> {
+    let versions = Versions::of(&args.skill)?;
+    if args.carrying.dry_run {
+        let evals = Evals::of_skill(args.skill.clone(), args.evals.clone());
+        let choices = args.choices.clone().with_skill().with_repeat(RUNS);
+        run::hold(evals, choices, args.carrying.clone(), |_| Ok(()))?;
+        return Ok(0);
+    }
+    let project = project_root(versions.skill());
+    let mut flags = args.choices.flags();
+    flags.extend(args.carrying.flags());
+    let layers = Layers::read(flags, environment(), &project).map_err(IntakeError::from)?;
+    let goal = if args.description_only { Goal::Description } else { Goal::Skill };
+    let options = Options {
+        goal,
+        seed: args.seed,
+        rounds: if args.description_only { args.rounds.min(MOST_DESCRIPTIONS) } else { args.rounds },
+        target: args.target,
+        force: args.force,
+        max_seconds: args.max_time,
+        max_usd: layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value,
+        noise: read_noise(&project).map_err(|why| anyhow!(why))?,
+    };
+    std::fs::create_dir_all(versions.workspace())
+        .with_context(|| format!("cannot create {}", versions.workspace().display()))?;
+    let begun = Begun { schema_version: 1, goal, seed: args.seed };
+    let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
+    if journal.resumed {
+        eprintln!("going on with the loop in {}", journal.path().display());
+    }
+    let cancel = heed_interrupts();
+    let mut hands = Hands {
+        args,
+        goal,
+        layers,
+        project,
+        skill: versions.skill().to_owned(),
+        asked: None,
+        refused: None,
+        runtime: runtime().context("cannot start")?,
+        cancel,
+    };
+    let improved = Loop::new(&versions, journal, &options, &mut hands).run();
+    let improved = improved.context("cannot write down what became of the skill")?;
+    if let Some(error) = hands.refused {
+        return Err(error);
+    }
+    if args.carrying.json {
+        print_json(&improved)?;
+    } else {
+        print(&in_words(&improved))?;
+    }
+    Ok(improved.stopped.exit())
+}
+
+/// Told of Ctrl-C also between runs, which heed it themselves.
+fn heed_interrupts() -> Cancel {
+    let cancel = Cancel::default();
+    let told = cancel.clone();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        if let Ok(runtime) = runtime
+            && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
+        {
+            told.cancel();
+        }
+    });
+    cancel
+}
+
+/// Does what the loop needs, with this machine's agents and models.
+struct Hands<'h> {
+    args: &'h Args,
+    goal: Goal,
+    layers: Layers,
+    project: PathBuf,
+    skill: PathBuf,
+    /// Made when it is first needed, because its settings come with the first run. It goes before the
+    /// runtime that its gateway lives on.
+    asked: Option<Adviser>,
+    runtime: tokio::runtime::Runtime,
+    cancel: Cancel,
+    /// Why a run could not begin.
+    refused: Option<anyhow::Error>,
+}
+
+impl Hands<'_> {
+    fn stored(&self, run: &str) -> Result<StoredRun, Halt> {
+        let run = RunDir::find(&self.project, run).map_err(Halt::Failed)?;
+        StoredRun::read(&run).map_err(Halt::failed)
+    }
+
+    /// Asks with the settings of a run's first suite, and its script if it was scripted.
+    fn ready(&mut self, run: &StoredRun) -> Result<(), Halt> {
+        if self.asked.is_some() {
+            return Ok(());
+        }
+        let suite = run.suites.first().ok_or_else(|| Halt::failed("the run has no suite"))?;
+        let script = suite.run.script.as_deref().filter(|_| run.scripted);
+        let asking = self.args.carrying.asking();
+        let adviser = asking.adviser(&self.layers, &self.project, suite, script, self.cancel.clone());
+        self.asked =
+            Some(self.runtime.block_on(adviser).map_err(|error| Halt::failed(format!("{error:#}")))?);
+        Ok(())
+    }
+
+    /// Someone to ask, or why there is nobody.
+    fn adviser(&self) -> Result<&Adviser, Halt> {
+        self.asked.as_ref().ok_or_else(|| Halt::failed("there is nobody to ask"))
+    }
+
+    /// An interrupted question fails; what was meant is the interruption.
+    fn unless_stopped<T>(&self, asked: Result<T, Halt>) -> Result<T, Halt> {
+        if self.cancel.is_cancelled() { Err(Halt::Interrupted) } else { asked }
+    }
+}
+
+impl Means for Hands<'_> {
+    fn examine(&mut self, skill: &Path, usd_left: Option<f64>) -> Result<Spent<String>, Halt> {
+        // Under its own name, which a skill without frontmatter has from its folder.
+        let aside = tempfile::tempdir().map_err(Halt::failed)?;
+        let copy = aside.path().join(self.skill.file_name().unwrap_or_default());
+        std::fs::create_dir(&copy).map_err(Halt::failed)?;
+        Contents::of(skill).and_then(|contents| contents.copy_to(&copy)).map_err(Halt::failed)?;
+        let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
+        let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
+        let carrying = self.args.carrying.clone().within(usd_left);
+        let held = run::hold(evals, choices, carrying, |reading| {
+            examine_instead(reading, &self.skill, &copy, self.goal)
+        });
+        let held = match held {
+            Ok(held) => held.ok_or_else(|| Halt::failed("nothing was to be run"))?,
+            Err(error) => {
+                let halt = Halt::failed(format!("{error:#}"));
+                self.refused = Some(error);
+                return Err(halt);
+            }
+        };
+        let summary = &held.summary;
+        match summary.exit {
+            130 => Err(Halt::Interrupted),
+            4 => Err(Halt::OutOfMoney),
+            _ => Ok(Spent { value: held.run_dir.id().to_owned(), cost_usd: summary.cost_usd }),
+        }
+    }
+
+    fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
+        Ok(self.stored(run)?.records)
+    }
+
+    fn suggest(&mut self, best: &Examined, split: &Split, round: u32) -> Result<Spent<Proposal>, Halt> {
+        let run = self.stored(&best.run)?;
+        self.ready(&run)?;
+        let asked = improve::propose(self.adviser()?, self.goal, best, &run, split, round);
+        self.unless_stopped(self.runtime.block_on(asked))
+    }
+
+    fn compare(
+        &mut self,
+        best: &Examined,
+        candidate: &Examined,
+        split: &Split,
+        folder: &Path,
+    ) -> Result<Spent<Looks>, Halt> {
+        let (old, new) = (self.stored(&best.run)?, self.stored(&candidate.run)?);
+        self.ready(&old)?;
+        let (adviser, seed) = (self.adviser()?, self.args.seed);
+        let asked = improve::look(adviser, (best, &old), (candidate, &new), split, seed, folder);
+        self.unless_stopped(self.runtime.block_on(asked))
+    }
+
+    fn analyse(
+        &mut self,
+        winner: &Examined,
+        loser: &Examined,
+        said: &Looks,
+        split: &Split,
+        round: u32,
+    ) -> Result<Spent<Option<Analysed>>, Halt> {
+        let run = self.stored(&winner.run)?;
+        self.ready(&run)?;
+        let asked = improve::explain(self.adviser()?, self.goal, (winner, &run), loser, said, split, round);
+        self.unless_stopped(self.runtime.block_on(asked))
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
+    fn tell(&mut self, text: &str) {
+        eprintln!("{}", safe(text));
+    }
+}
+
+/// Has a version examined in the skill's place, and only what the goal is about.
+fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Goal) -> anyhow::Result<()> {
+    let mut found = false;
+    for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
+        for path in suite.skills.iter_mut().filter_map(|known| known.path.as_mut()) {
+            if Contents::of(path).is_ok_and(|known| known.folder() == skill) {
+                version.clone_into(path);
+                found = true;
+            }
+        }
+        if goal == Goal::Description {
+            suite.cases.retain(|case| {
+                case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)))
+            });
+        }
+    }
+    match found {
+        true => Ok(()),
+        false => Err(anyhow!("the evals are not about {}", skill.display())),
+    }
+}
+
+fn in_words(improved: &Improved) -> String {
+    let rate =
+        |rate: Option<f64>| rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
+    let mut out = String::new();
+    for round in &improved.rounds {
+        let version = round.version.map_or_else(|| "–".to_owned(), |version| format!("v{version}"));
+        let word = if round.accepted { "accepted" } else { "not accepted" };
+        let blind = round.blind.map(|verdict| format!(", blindly {}", verdict.name())).unwrap_or_default();
+        out.push_str(&format!(
+            "round {}: {version} passed {}{blind}, {word}: {}\n",
+            round.round,
+            rate(round.pass_rate),
+            safe(&round.why)
+        ));
+    }
+    let ended = match improved.stopped {
+        Stopped::TooEasy => {
+            "the skill passes everything: the evals are too easy to show anything better; write \
+                             harder ones, or go on with --force"
+        }
+        Stopped::Target => "the target is reached",
+        Stopped::Flat => "two rounds brought nothing better",
+        Stopped::Rounds => "all rounds are done; more of them go on from here",
+        Stopped::Time => "the time is up; the same command with more goes on",
+        Stopped::Cost => "the money is spent; the same command with more goes on",
+        Stopped::Interrupted => "interrupted; the same command goes on",
+        Stopped::Failed => "it could not go on; the same command tries again",
+    };
+    out.push_str(&format!("{ended}\n"));
+    out.extend(improved.failed.as_ref().map(|why| format!("  {}\n", safe(why))));
+    if let Some((baseline, best)) = improved.baseline.zip(improved.best) {
+        let (from, to) = (rate(improved.baseline_pass_rate), rate(improved.best_pass_rate));
+        out.push_str(&match (baseline == best, improved.applied) {
+            (true, _) => format!("v{baseline} stays: {from} passed\n"),
+            (false, true) => format!("v{best} is in place: {from} → {to} passed\n"),
+            (false, false) => format!(
+                "v{best} is best ({from} → {to} passed), but the skill was changed meanwhile; practicum restore \
+                 puts v{best} in place\n"
+            ),
+        });
+    }
+    out
+}

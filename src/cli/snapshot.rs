@@ -1,0 +1,37 @@
+use std::path::PathBuf;
+
+use super::{complain, print};
+use crate::improve::Versions;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+Versions are kept beside the skill, in <skill>-workspace/vN/skill, with a history.json that lists them. \
+The evals of the skill are no part of a version.
+
+Examples:
+  practicum snapshot skills/release-notes -m \"before the rewrite\"
+  practicum versions skills/release-notes
+  practicum restore skills/release-notes v0")]
+pub struct Args {
+    /// The skill's folder
+    skill: PathBuf,
+    /// What this version is
+    #[arg(short, long, value_name = "TEXT")]
+    message: Option<String>,
+}
+
+pub fn main(args: &Args) -> u8 {
+    snapshot(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn snapshot(args: &Args) -> anyhow::Result<()> {
+    let versions = Versions::of(&args.skill)?;
+    let first = versions.history()?.versions.is_empty();
+    let usual = if first { "baseline" } else { "" };
+    let taken = versions.snapshot(args.message.as_deref().unwrap_or(usual))?;
+    let place = versions.workspace().join(format!("v{}", taken.version));
+    match taken.new {
+        true => print(&format!("v{} kept in {}\n", taken.version, place.display())),
+        false => print(&format!("nothing to keep: the skill is as in v{}\n", taken.version)),
+    }
+}

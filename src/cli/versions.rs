@@ -1,0 +1,55 @@
+use std::path::PathBuf;
+
+use super::{complain, print, print_json};
+use crate::improve::{Listed, ListedVersion, Versions};
+use crate::report::safe;
+
+#[derive(clap::Args)]
+#[command(after_help = "\
+The best version has the highest pass rate, then the best required checks, then the best of all checks; \
+of equals, the earlier. Only versions that practicum improve examined have a score.")]
+pub struct Args {
+    /// The skill's folder
+    skill: PathBuf,
+    /// Print JSON, and nothing else, on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub fn main(args: &Args) -> u8 {
+    versions(args).map_or_else(|error| complain(&error), |()| 0)
+}
+
+fn versions(args: &Args) -> anyhow::Result<()> {
+    let listed = Versions::of(&args.skill)?.listed()?;
+    if args.json { print_json(&listed) } else { print(&in_words(&listed)) }
+}
+
+fn in_words(listed: &Listed) -> String {
+    if listed.versions.is_empty() {
+        return "no versions yet; practicum snapshot keeps the first\n".to_owned();
+    }
+    let mut out: String = listed.versions.iter().map(|version| line(version, listed)).collect();
+    if listed.changed {
+        out.push_str("the skill differs from every version; practicum snapshot keeps it\n");
+    }
+    out
+}
+
+fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> String {
+    let number = version.version;
+    let current = if listed.current_version == Some(number) { "*" } else { " " };
+    let rate = score.as_ref().and_then(|score| score.pass_rate);
+    let rate = rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
+    let mean = version.average_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.1}"));
+    let commit: String = version.git_hash.as_deref().unwrap_or("–").chars().take(9).collect();
+    let best = if listed.best == Some(number) { " (best)" } else { "" };
+    let rejected = score.as_ref().and_then(|score| score.rejected.as_deref());
+    let rejected = rejected.map(|why| format!(" (rejected: {})", safe(why))).unwrap_or_default();
+    format!(
+        "{current} v{number:<3} {}  {:<9}  passed {rate:>5}  score {mean:>3}  {}{best}{rejected}\n",
+        safe(&version.timestamp),
+        safe(&commit),
+        safe(&version.description)
+    )
+}

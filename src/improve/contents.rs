@@ -1,0 +1,188 @@
+use std::path::{Path, PathBuf};
+
+use crate::model::{Digest, RelPath};
+use crate::skill::{SKILL_FILE, tidy};
+use crate::stage::is_eval_file;
+
+/// What a skill consists of: its files, without its evals and without what is not the skill's own.
+#[derive(Debug, Clone)]
+pub struct Contents {
+    folder: PathBuf,
+    own: Vec<RelPath>,
+    others: Vec<PathBuf>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ContentsError {
+    #[error("no skill at {0}: there is no SKILL.md in it; only folders have versions")]
+    NoSkill(PathBuf),
+    #[error("{0} has a name that is not plain text; rename it")]
+    BadName(PathBuf),
+    #[error("{0} holds more than a skill would; move what is not the skill's out of it")]
+    TooLarge(PathBuf),
+    #[error("cannot read {path}: {error}")]
+    Unreadable { path: PathBuf, error: std::io::Error },
+}
+
+/// No skill has that much; a folder that does is something else.
+const MOST_FILES: usize = 20_000;
+const MOST_BYTES: u64 = 512 * 1024 * 1024;
+
+impl Contents {
+    /// Looks through a skill's folder. Links that lead out of it are not the skill's.
+    pub fn of(skill: &Path) -> Result<Self, ContentsError> {
+        let named_file = skill.file_name().is_some_and(|name| name == SKILL_FILE) && skill.is_file();
+        let folder = if named_file { skill.parent().unwrap_or(skill) } else { skill };
+        let folder = folder.canonicalize().map_err(|_| ContentsError::NoSkill(skill.to_owned()))?;
+        if !folder.join(SKILL_FILE).is_file() {
+            return Err(ContentsError::NoSkill(skill.to_owned()));
+        }
+        let mut contents = Self { folder: folder.clone(), own: Vec::new(), others: Vec::new() };
+        let mut bytes = 0;
+        contents.look_through(&folder, &mut bytes)?;
+        contents.own.sort();
+        contents.others.sort();
+        Ok(contents)
+    }
+
+    fn look_through(&mut self, at: &Path, bytes: &mut u64) -> Result<(), ContentsError> {
+        let unreadable = |error| ContentsError::Unreadable { path: at.to_owned(), error };
+        for entry in std::fs::read_dir(at).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
+            if self.is_left_out(&path, &metadata) {
+                let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
+                self.others.push(relative);
+            } else if metadata.is_dir() {
+                self.look_through(&path, bytes)?;
+            } else {
+                let relative = path.strip_prefix(&self.folder).ok().and_then(Path::to_str);
+                let relative = relative.and_then(RelPath::new);
+                self.own.push(relative.ok_or_else(|| ContentsError::BadName(path.clone()))?);
+                *bytes = bytes.saturating_add(metadata.len());
+            }
+            if *bytes > MOST_BYTES || self.own.len() + self.others.len() > MOST_FILES {
+                return Err(ContentsError::TooLarge(self.folder.clone()));
+            }
+        }
+        Ok(())
+    }
+
+    fn is_left_out(&self, path: &Path, metadata: &std::fs::Metadata) -> bool {
+        let not_content = path.file_name().is_some_and(|name| name == ".git" || name == ".practicum");
+        let leads_out = metadata.is_symlink()
+            && std::fs::read_link(path).map_or(true, |target| {
+                let leads_to = path.parent().map_or_else(|| target.clone(), |at| tidy(&at.join(&target)));
+                target.is_absolute() || !leads_to.starts_with(&self.folder)
+            });
+        let odd = !(metadata.is_dir() || metadata.is_file() || metadata.is_symlink());
+        not_content || leads_out || odd || is_eval_file(path)
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The skill's files and the links among them.
+    pub fn own(&self) -> &[RelPath] {
+        &self.own
+    }
+
+    /// What lies in the folder and is not the skill's: evals, history, links to elsewhere.
+    pub fn others(&self) -> &[PathBuf] {
+        &self.others
+    }
+
+    /// Every file that is text, in order. Links are other files' second names, and are left out.
+    pub fn texts(&self) -> Result<Vec<(RelPath, String)>, ContentsError> {
+        let mut texts = Vec::new();
+        for path in &self.own {
+            if let Held::File(bytes) = self.held(path)?
+                && let Ok(text) = String::from_utf8(bytes)
+            {
+                texts.push((path.clone(), text));
+            }
+        }
+        Ok(texts)
+    }
+
+    /// Two skills with one digest are the same skill.
+    pub fn digest(&self) -> Result<Digest, ContentsError> {
+        let mut parts: Vec<Vec<u8>> = Vec::new();
+        for path in &self.own {
+            let (kind, bytes) = match self.held(path)? {
+                Held::File(bytes) => ("file", bytes),
+                Held::Link(target) => ("link", target.to_string_lossy().into_owned().into_bytes()),
+            };
+            parts.extend([kind.as_bytes().to_vec(), path.as_str().as_bytes().to_vec(), bytes]);
+        }
+        Ok(Digest::of_parts(parts.iter().map(Vec::as_slice)))
+    }
+
+    /// Copies the skill's own files into a folder that is there.
+    pub fn copy_to(&self, to: &Path) -> Result<(), ContentsError> {
+        for path in &self.own {
+            let (from, to) = (path.under(&self.folder), path.under(to));
+            let copied = to.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
+                match std::fs::symlink_metadata(&from)?.is_symlink() {
+                    true => std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to),
+                    false => std::fs::copy(&from, &to).map(|_| ()),
+                }
+            });
+            copied.map_err(|error| ContentsError::Unreadable { path: from, error })?;
+        }
+        Ok(())
+    }
+
+    fn held(&self, path: &RelPath) -> Result<Held, ContentsError> {
+        let path = path.under(&self.folder);
+        let held = std::fs::symlink_metadata(&path).and_then(|metadata| match metadata.is_symlink() {
+            true => std::fs::read_link(&path).map(Held::Link),
+            false => std::fs::read(&path).map(Held::File),
+        });
+        held.map_err(|error| ContentsError::Unreadable { path, error })
+    }
+}
+
+enum Held {
+    File(Vec<u8>),
+    Link(PathBuf),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evals_and_what_leads_out_are_not_the_skill() {
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("greeter");
+        for path in ["evals", "scripts", ".git", "notes"] {
+            std::fs::create_dir_all(skill.join(path)).expect("create");
+        }
+        for path in ["SKILL.md", "scripts/a.sh", "evals/evals.json", "SKILL.eval.json", ".git/HEAD"] {
+            std::fs::write(skill.join(path), path).expect("write");
+        }
+        let link = |to: &str, at: &str| std::os::unix::fs::symlink(to, skill.join(at)).expect("link");
+        link("/etc/passwd", "out");
+        link("../../elsewhere", "notes/up");
+        link("../scripts/a.sh", "notes/inside");
+        let contents = Contents::of(&skill.join("SKILL.md")).expect("a skill");
+        let own: Vec<&str> = contents.own().iter().map(RelPath::as_str).collect();
+        assert_eq!(own, ["SKILL.md", "notes/inside", "scripts/a.sh"]);
+        let others: Vec<String> = contents.others().iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(others, [".git", "SKILL.eval.json", "evals", "notes/up", "out"]);
+
+        let copy = room.path().join("copy");
+        std::fs::create_dir(&copy).expect("create");
+        contents.copy_to(&copy).expect("copied");
+        let copied = Contents::of(&copy).expect("a skill");
+        assert_eq!(copied.digest().expect("one"), contents.digest().expect("one"));
+        assert_eq!(copied.others().len(), 0);
+        std::fs::write(skill.join("evals/evals.json"), "other").expect("write");
+        assert_eq!(contents.digest().expect("one"), copied.digest().expect("one"));
+        std::fs::write(skill.join("scripts/a.sh"), "other").expect("write");
+        assert_ne!(contents.digest().expect("one"), copied.digest().expect("one"));
+        assert!(matches!(Contents::of(room.path()), Err(ContentsError::NoSkill(_))));
+    }
+}

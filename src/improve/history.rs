@@ -1,0 +1,67 @@
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::files;
+use crate::model::RelPath;
+
+/// The versions of a skill, in the shape that writing-skills documents, with exactly its keys.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "The versions of a skill (history.json)")]
+pub struct History {
+    /// The versions, the oldest first.
+    pub versions: Vec<Version>,
+    /// The number of the version that is worked on.
+    pub current_version: u32,
+}
+
+/// One version of a skill.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Version {
+    /// The version's number, from 0.
+    pub version: u32,
+    /// When it was taken, ISO 8601 in UTC.
+    #[schemars(regex(pattern = r"^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d+)?Z$"))]
+    pub timestamp: String,
+    /// What this version represents.
+    pub description: String,
+    /// The commit it was taken at; null if the skill differed from it.
+    pub git_hash: Option<String>,
+    /// The folder with this version's files, relative to the workspace.
+    #[schemars(with = "String")]
+    pub path: RelPath,
+    /// The mean grading score over all cases, 1 to 5; null if there are no scores.
+    pub average_score: Option<f64>,
+}
+
+pub const FILE: &str = "history.json";
+
+impl History {
+    /// What the workspace says; nothing if there is none yet.
+    pub fn read(workspace: &Path) -> Result<Self, String> {
+        let path = workspace.join(FILE);
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
+        };
+        serde_json::from_slice(&bytes).map_err(|error| {
+            format!("{} is not a history of versions: {error}; see practicum schema history", path.display())
+        })
+    }
+
+    pub fn write(&self, workspace: &Path) -> std::io::Result<()> {
+        files::write_json(&workspace.join(FILE), self)
+    }
+
+    pub fn version(&self, number: u32) -> Option<&Version> {
+        self.versions.iter().find(|version| version.version == number)
+    }
+
+    pub fn next_number(&self) -> u32 {
+        self.versions.iter().map(|version| version.version + 1).max().unwrap_or(0)
+    }
+}

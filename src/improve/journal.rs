@@ -1,0 +1,157 @@
+//! What a loop has done so far, a line a step. Only ever added to, so that a kill loses at most the step
+//! it fell into.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::decide::Goal;
+
+/// What a loop was begun with. Another beginning is another loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    pub schema_version: u32,
+    pub goal: Goal,
+    pub seed: u64,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Begun(Begun),
+    Done { step: String, value: Value, cost_usd: Option<f64>, seconds: f64 },
+    Finished,
+}
+
+/// A step's result, with what it cost as far as that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent<T> {
+    pub value: T,
+    pub cost_usd: Option<f64>,
+}
+
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    done: BTreeMap<String, Value>,
+    /// `None` once a step's cost was not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: f64,
+    /// Whether it goes on from where an earlier one was stopped.
+    pub resumed: bool,
+}
+
+const FILE: &str = "improve.jsonl";
+
+impl Journal {
+    /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
+    /// earlier loop left is set aside.
+    pub fn open(workspace: &Path, begun: &Begun, anew: bool) -> std::io::Result<Self> {
+        let path = workspace.join(FILE);
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        // A line that a kill cut short was never said.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<Line> = bytes[..whole]
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        let same = matches!(lines.first(), Some(Line::Begun(known)) if known == begun);
+        let resumed = same && !anew && lines.last() != Some(&Line::Finished);
+        if !resumed && !bytes.is_empty() {
+            let aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
+            let free = aside.into_iter().find(|path| !path.exists());
+            free.map_or(Ok(()), |to| std::fs::rename(&path, to))?;
+        }
+        let file = File::options().create(true).append(true).open(&path)?;
+        let mut journal =
+            Self { path, file, done: BTreeMap::new(), cost_usd: Some(0.0), seconds: 0.0, resumed };
+        if resumed {
+            journal.file.set_len(whole as u64)?;
+            for line in lines {
+                if let Line::Done { step, value, cost_usd, seconds } = line {
+                    journal.count(cost_usd, seconds);
+                    journal.done.insert(step, value);
+                }
+            }
+        } else {
+            journal.say(&Line::Begun(begun.clone()))?;
+        }
+        Ok(journal)
+    }
+
+    /// What a step gave, if it was done.
+    pub fn find<T: DeserializeOwned>(&self, step: &str) -> Option<T> {
+        serde_json::from_value(self.done.get(step)?.clone()).ok()
+    }
+
+    /// Keeps what a step gave. Only then may the next begin.
+    pub fn keep<T: Serialize>(&mut self, step: &str, spent: &Spent<T>, seconds: f64) -> std::io::Result<()> {
+        let value = serde_json::to_value(&spent.value)?;
+        self.count(spent.cost_usd, seconds);
+        self.done.insert(step.to_owned(), value.clone());
+        self.say(&Line::Done { step: step.to_owned(), value, cost_usd: spent.cost_usd, seconds })
+    }
+
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        self.say(&Line::Finished)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn count(&mut self, cost_usd: Option<f64>, seconds: f64) {
+        self.cost_usd = self.cost_usd.zip(cost_usd).map(|(sum, more)| sum + more);
+        self.seconds += seconds;
+    }
+
+    fn say(&mut self, line: &Line) -> std::io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes)?;
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killed_loop_goes_on_and_a_finished_one_does_not() {
+        let room = tempfile::tempdir().expect("a folder");
+        let begun = |seed| Begun { schema_version: 1, goal: Goal::Skill, seed };
+        let open = |seed, anew| Journal::open(room.path(), &begun(seed), anew).expect("a journal");
+        let mut journal = open(1, false);
+        journal.keep("one", &Spent { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
+        drop(journal);
+        let path = room.path().join(FILE);
+        let mut torn = std::fs::read(&path).expect("lines");
+        torn.extend_from_slice(b"{\"done\":{\"step\":\"two\",\"val");
+        std::fs::write(&path, torn).expect("write");
+
+        let mut journal = open(1, false);
+        assert!(journal.resumed);
+        assert_eq!((journal.find::<u32>("one"), journal.find::<u32>("two")), (Some(7), None));
+        assert_eq!((journal.cost_usd, journal.seconds), (Some(0.5), 2.0));
+        journal.keep("two", &Spent { value: 8u32, cost_usd: None }, 1.0).expect("kept");
+        drop(journal);
+        let mut journal = open(1, false);
+        assert_eq!((journal.find::<u32>("two"), journal.cost_usd), (Some(8), None));
+        journal.finish().expect("finished");
+        assert!(!open(1, false).resumed, "it was finished");
+        assert!(open(1, false).resumed);
+        assert!(!open(2, false).resumed, "it was begun otherwise");
+        assert!(!open(2, true).resumed, "it is to begin anew");
+        assert!(room.path().join("improve-3.jsonl").exists());
+    }
+}

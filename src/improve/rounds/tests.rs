@@ -1,0 +1,307 @@
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::improve::journal::Begun;
+use crate::improve::testing::record;
+use crate::improve::{Analysis, Refused, Suggestion};
+use crate::model::Verdict;
+
+const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
+
+/// A world in which a skill's words decide how its cases end, and someone proposes edits.
+struct World {
+    runs: BTreeMap<String, Vec<TrialRecord>>,
+    /// By what the skill must contain for a case to pass.
+    cases: Vec<(&'static str, &'static str)>,
+    propose: fn(&str) -> Vec<Suggestion>,
+    /// Steps that were begun; the step with this number is where the program is killed.
+    begun: usize,
+    killed_at: Option<usize>,
+    usd_each: f64,
+    told: Vec<String>,
+}
+
+impl World {
+    fn new(cases: &[(&'static str, &'static str)], propose: fn(&str) -> Vec<Suggestion>) -> Self {
+        Self {
+            runs: BTreeMap::new(),
+            cases: cases.to_vec(),
+            propose,
+            begun: 0,
+            killed_at: None,
+            usd_each: 0.1,
+            told: Vec::new(),
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Halt> {
+        self.begun += 1;
+        if self.killed_at == Some(self.begun) { Err(Halt::failed("killed")) } else { Ok(()) }
+    }
+
+    fn proposal(&self, files: &Path) -> Proposal {
+        let text = std::fs::read_to_string(files.join("SKILL.md")).expect("a skill");
+        let mut draft = Draft::of(&Contents::of(files).expect("a skill")).expect("texts");
+        let mut proposal = Proposal::default();
+        for suggestion in (self.propose)(&text) {
+            match draft.follow(&suggestion, None) {
+                Ok(()) => proposal.edits.push(suggestion),
+                Err(why) => proposal.refused.push(Refused { suggestion, why }),
+            }
+        }
+        proposal
+    }
+}
+
+impl Means for World {
+    fn examine(&mut self, skill: &Path, _left: Option<f64>) -> Result<Spent<String>, Halt> {
+        self.begin()?;
+        let text = std::fs::read_to_string(skill.join("SKILL.md")).expect("a skill");
+        let passes = |wanted: &str| match wanted.strip_prefix('!') {
+            Some(unwanted) => !text.contains(unwanted),
+            None => text.contains(wanted),
+        };
+        let cases = self.cases.iter();
+        let runs = cases.flat_map(|(case, wanted)| (1..=3).map(|n| record(case, n, passes(wanted))));
+        let run = format!("run-{}", self.runs.len());
+        self.runs.insert(run.clone(), runs.collect());
+        Ok(Spent { value: run, cost_usd: Some(self.usd_each) })
+    }
+
+    fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
+        Ok(self.runs[run].clone())
+    }
+
+    fn suggest(&mut self, best: &Examined, split: &Split, _round: u32) -> Result<Spent<Proposal>, Halt> {
+        self.begin()?;
+        assert!(!split.tuning.is_empty());
+        Ok(Spent { value: self.proposal(&best.files), cost_usd: Some(0.0) })
+    }
+
+    fn compare(
+        &mut self,
+        _best: &Examined,
+        _candidate: &Examined,
+        _split: &Split,
+        _folder: &Path,
+    ) -> Result<Spent<Looks>, Halt> {
+        self.begin()?;
+        Ok(Spent { value: Looks { verdict: None, reasons: String::new() }, cost_usd: Some(0.0) })
+    }
+
+    fn analyse(
+        &mut self,
+        winner: &Examined,
+        loser: &Examined,
+        _said: &Looks,
+        _split: &Split,
+        _round: u32,
+    ) -> Result<Spent<Option<Analysed>>, Halt> {
+        self.begin()?;
+        let Proposal { edits, refused } = self.proposal(&winner.files);
+        let analysis = Analysis {
+            winner_version: format!("v{}", winner.version),
+            loser_version: format!("v{}", loser.version),
+            strengths: Vec::new(),
+            weaknesses: Vec::new(),
+            suggestions: edits,
+        };
+        Ok(Spent { value: Some(Analysed { analysis, refused }), cost_usd: Some(0.0) })
+    }
+
+    fn is_stopped(&self) -> bool {
+        false
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.told.push(text.to_owned());
+    }
+}
+
+struct Bench {
+    _room: tempfile::TempDir,
+    versions: Versions,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("gull");
+        std::fs::create_dir_all(skill.join("evals")).expect("create");
+        std::fs::write(skill.join("SKILL.md"), SKILL).expect("write");
+        std::fs::write(skill.join("evals/evals.json"), "the answers").expect("write");
+        Self { versions: Versions::of(&skill).expect("a skill"), _room: room }
+    }
+
+    fn improve(&self, world: &mut World, options: &Options) -> Improved {
+        std::fs::create_dir_all(self.versions.workspace()).expect("create");
+        let begun = Begun { schema_version: 1, goal: options.goal, seed: options.seed };
+        let journal = Journal::open(self.versions.workspace(), &begun, false).expect("a journal");
+        Loop::new(&self.versions, journal, options, world).run().expect("written")
+    }
+
+    fn skill(&self) -> String {
+        std::fs::read_to_string(self.versions.skill().join("SKILL.md")).expect("a skill")
+    }
+}
+
+fn options() -> Options {
+    Options {
+        goal: Goal::Skill,
+        seed: 1,
+        rounds: 5,
+        target: 1.0,
+        force: false,
+        max_seconds: None,
+        max_usd: None,
+        noise: None,
+    }
+}
+
+fn edit(before: &str, after: &str) -> Suggestion {
+    Suggestion { area: "body".into(), before: before.into(), after: after.into(), reasoning: "r".into() }
+}
+
+const CASES: [(&str, &str); 6] = [
+    ("a", "First right."),
+    ("b", "First right."),
+    ("c", "Second right."),
+    ("d", "Second right."),
+    ("e", "gull"),
+    ("f", "gull"),
+];
+
+/// Mends one thing after the other.
+fn diligent(text: &str) -> Vec<Suggestion> {
+    match text {
+        _ if text.contains("First wrong.") => vec![edit("First wrong.", "First right.")],
+        _ if text.contains("Second wrong.") => vec![edit("Second wrong.", "Second right.")],
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn two_defects_are_mended_in_two_rounds() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, improved.best, improved.applied), (Stopped::Target, Some(2), true));
+    assert_eq!((improved.baseline_pass_rate, improved.best_pass_rate), (Some(1.0 / 3.0), Some(1.0)));
+    assert_eq!(improved.rounds.iter().filter(|round| round.accepted).count(), 2);
+    assert!(bench.skill().contains("First right. Second right."));
+    assert!(bench.versions.workspace().join("rounds/1/analysis.json").exists());
+    let listed = bench.versions.listed().expect("listed");
+    assert_eq!((listed.best, listed.current_version, listed.changed), (Some(2), Some(2), false));
+}
+
+#[test]
+fn what_does_not_help_ends_after_two_flat_rounds_and_leaves_the_skill() {
+    fn busy(text: &str) -> Vec<Suggestion> {
+        let words = text.matches("very ").count();
+        vec![edit("Second", &format!("{}Second", "very ".repeat(words + 1)))]
+    }
+    fn lazy(_: &str) -> Vec<Suggestion> {
+        Vec::new()
+    }
+    fn malicious(_: &str) -> Vec<Suggestion> {
+        vec![edit("the answers", "x"), edit("---\nname: gull\ndescription: Speaks.\n---\n", "")]
+    }
+    for (propose, tried, refused) in
+        [(busy as fn(&str) -> _, true, 0), (lazy, false, 0), (malicious, false, 2)]
+    {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, propose));
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!((improved.stopped, improved.best), (Stopped::Flat, Some(0)));
+        assert_eq!(improved.rounds.len(), 2);
+        assert_eq!(improved.rounds[0].version.is_some(), tried);
+        assert_eq!(improved.rounds[0].refused.len(), refused);
+        assert_eq!(bench.skill(), SKILL);
+        assert_eq!(bench.versions.history().expect("one").current_version, 0);
+    }
+}
+
+#[test]
+fn who_learns_the_answers_by_heart_is_not_accepted() {
+    let (bench, mut world) = (Bench::new(), World::new(&[], |_| vec![edit("First wrong.", "First right.")]));
+    // Held out is what breaks: the deal is known, because it is seeded.
+    let all: Vec<TrialRecord> =
+        CASES.iter().map(|(case, wanted)| record(case, 1, SKILL.contains(wanted))).collect();
+    let split = Split::deal(&all, 1);
+    world.cases = CASES
+        .iter()
+        .map(|(case, wanted)| match (split.is_tuning("s", case), SKILL.contains(wanted)) {
+            (false, true) => (*case, "!First right."),
+            (false, false) => (*case, "what nobody proposes"),
+            (true, _) => (*case, *wanted),
+        })
+        .collect();
+    assert!(world.cases.iter().any(|(_, wanted)| wanted.starts_with('!')), "{split:?}");
+    let improved = bench.improve(&mut world, &options());
+    assert!(!improved.rounds[0].accepted && improved.rounds[0].why.contains("held-out"), "{improved:?}");
+    assert_eq!((improved.best, bench.skill().as_str()), (Some(0), SKILL));
+    assert_eq!(bench.versions.listed().expect("listed").best, Some(0));
+}
+
+/// Each step is killed once, before its result is written; the next start goes on and ends the same.
+#[test]
+fn a_kill_in_any_step_changes_nothing_in_the_end() {
+    let whole = {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let improved = bench.improve(&mut world, &options());
+        (world.begun, improved.best, improved.rounds, bench.skill())
+    };
+    for step in 1..=whole.0 {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        world.killed_at = Some(step);
+        let killed = bench.improve(&mut world, &options());
+        assert_eq!((killed.stopped, killed.failed.as_deref()), (Stopped::Failed, Some("killed")));
+        world.killed_at = None;
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!(
+            (improved.best, &improved.rounds, &bench.skill()),
+            (whole.1, &whole.2, &whole.3),
+            "{step}"
+        );
+        assert_eq!(world.begun, whole.0 + 1, "only the step that was killed is done again");
+        assert!(matches!(world.runs["run-0"][0].verdict, Verdict::Pass | Verdict::Fail));
+    }
+}
+
+#[test]
+fn limits_end_it_with_the_best_so_far_and_more_lets_it_go_on() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let one_round = Options { rounds: 1, ..options() };
+    let improved = bench.improve(&mut world, &one_round);
+    assert_eq!((improved.stopped, improved.best, improved.applied), (Stopped::Rounds, Some(1), true));
+    assert!(bench.skill().contains("First right. Second wrong."));
+    let poor = Options { max_usd: Some(0.2), ..options() };
+    let improved = bench.improve(&mut world, &poor);
+    assert_eq!((improved.stopped, improved.best), (Stopped::Cost, Some(1)));
+    let late = Options { max_seconds: Some(0.0), ..options() };
+    assert_eq!(bench.improve(&mut world, &late).stopped, Stopped::Time);
+    let begun = world.begun;
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, improved.best), (Stopped::Target, Some(2)));
+    assert!(world.begun - begun <= 4, "the first round was not done again");
+}
+
+#[test]
+fn evals_that_everything_passes_show_nothing() {
+    let (bench, mut world) = (Bench::new(), World::new(&[("a", "gull"), ("b", "gull")], diligent));
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, world.begun), (Stopped::TooEasy, 1));
+    let forced = Options { force: true, ..options() };
+    assert_eq!(bench.improve(&mut world, &forced).stopped, Stopped::Flat);
+    assert_eq!(bench.skill(), SKILL);
+}
+
+#[test]
+fn a_skill_that_the_user_changed_meanwhile_stays_the_users() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    let one_round = Options { rounds: 1, ..options() };
+    bench.improve(&mut world, &one_round);
+    let own = bench.skill().replace("Second wrong.", "My own words.");
+    std::fs::write(bench.versions.skill().join("SKILL.md"), &own).expect("write");
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.best, improved.applied), (Some(2), false));
+    assert_eq!(bench.skill(), own);
+}

@@ -1,0 +1,110 @@
+//! A run as it lies in the store, with the suites it was about.
+
+use std::path::{Path, PathBuf};
+
+use crate::dialects::{self, Place};
+use crate::judge::cut;
+use crate::model::{Case, Suite, TrialRecord};
+use crate::store::{RunDir, records};
+use crate::tree::read_bounded;
+
+/// All of a run that later questions need.
+#[derive(Debug)]
+pub struct StoredRun {
+    pub id: String,
+    pub suites: Vec<Suite>,
+    /// Whether a script answered for the model.
+    pub scripted: bool,
+    /// In the order of their attempts.
+    pub records: Vec<TrialRecord>,
+    path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StoredError {
+    #[error("cannot read run {run}: {why}")]
+    Unreadable { run: String, why: String },
+}
+
+/// Bounds of what is shown of a trial.
+const LONGEST_OUTPUT: usize = 60_000;
+const LONGEST_FILE: usize = 20_000;
+const ALL_FILES: usize = 80_000;
+const MOST_FILES: usize = 500;
+const LONGEST_TRANSCRIPT: usize = 30_000;
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+impl StoredRun {
+    pub fn read(run: &RunDir) -> Result<Self, StoredError> {
+        let unreadable = |why: String| StoredError::Unreadable { run: run.id().to_owned(), why };
+        let info = run.info().map_err(unreadable)?;
+        let mut suites = Vec::new();
+        for kept in &info.suites {
+            let folder = kept.origin.path.parent().map(Path::to_owned).unwrap_or_default();
+            let place = Place { root: folder.clone(), project: folder.clone(), plugins: None };
+            let text = kept.suite.to_string();
+            let loaded = dialects::load_text(&folder.join("run.practicum.yaml"), text, &place);
+            let problem = || {
+                let first = loaded.lowered.diagnostics.iter().next();
+                first.map_or_else(|| "its suite is gone".to_owned(), |problem| problem.message.clone())
+            };
+            let mut suite = loaded.lowered.suite.clone().ok_or_else(|| unreadable(problem()))?;
+            suite.origin = kept.origin.clone();
+            suites.push(suite);
+        }
+        let kept = records(run.path()).map_err(|error| unreadable(error.to_string()))?;
+        let mut records: Vec<TrialRecord> = kept.into_values().collect();
+        records.sort_by_key(|record| record.attempt);
+        Ok(Self {
+            id: run.id().to_owned(),
+            suites,
+            scripted: info.scripted,
+            records,
+            path: run.path().to_owned(),
+        })
+    }
+
+    pub fn case(&self, suite: &str, case: &str) -> Option<(&Suite, &Case)> {
+        let suite = self.suites.iter().find(|known| known.name == suite)?;
+        Some((suite, suite.cases.iter().find(|known| known.id == case)?))
+    }
+
+    /// What the agent said last, and the files it made or changed.
+    pub fn output_of(&self, record: &TrialRecord) -> String {
+        let folder = self.folder_of(record);
+        let said = read_bounded(&folder.join("output.txt"), LARGEST).unwrap_or_default();
+        let mut text = cut(&String::from_utf8_lossy(&said), LONGEST_OUTPUT);
+        let mut files = String::new();
+        for (relative, path) in files_below(&folder.join("files"), MOST_FILES) {
+            let text = read_bounded(&path, LARGEST).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+            let content = text.map_or_else(|| "(not text)".to_owned(), |text| cut(&text, LONGEST_FILE));
+            files.push_str(&format!("\n## The file {relative}\n{content}\n"));
+        }
+        text.push_str(&cut(&files, ALL_FILES));
+        text
+    }
+
+    /// What happened, as the agent's own stream tells it.
+    pub fn transcript_of(&self, record: &TrialRecord) -> String {
+        let path = self.folder_of(record).join("transcript.jsonl");
+        let bytes = read_bounded(&path, LARGEST).unwrap_or_default();
+        cut(&String::from_utf8_lossy(&bytes), LONGEST_TRANSCRIPT)
+    }
+
+    fn folder_of(&self, record: &TrialRecord) -> PathBuf {
+        self.path.join("trials").join(record.trial.as_str())
+    }
+}
+
+/// The files below a folder, by their paths in it. Links are not followed.
+pub fn files_below(folder: &Path, most: usize) -> Vec<(String, PathBuf)> {
+    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let named = files.filter_map(|entry| {
+        let relative = entry.path().strip_prefix(folder).ok()?.to_str()?.to_owned();
+        Some((relative, entry.into_path()))
+    });
+    let mut found: Vec<(String, PathBuf)> = named.take(most).collect();
+    found.sort();
+    found
+}

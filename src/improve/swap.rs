@@ -1,0 +1,44 @@
+//! One folder in the place of another, at once.
+
+use std::path::Path;
+
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+/// Puts the folder `new` where `old` is. Nobody ever sees neither; afterwards `new` holds what was old.
+pub fn exchange(new: &Path, old: &Path) -> std::io::Result<()> {
+    match renameat_with(CWD, new, CWD, old, RenameFlags::EXCHANGE) {
+        Ok(()) => Ok(()),
+        // Not every file system can; then there is a moment in between.
+        Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS | rustix::io::Errno::NOTSUP) => {
+            let aside = new.with_extension("old");
+            std::fs::rename(old, &aside)?;
+            if let Err(error) = std::fs::rename(new, old) {
+                std::fs::rename(&aside, old)?;
+                return Err(error);
+            }
+            std::fs::rename(&aside, new)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The same files under another path: not copies, so that nothing is lost whichever goes. Links are
+/// made again, as they are.
+pub fn share(from: &Path, to: &Path) -> std::io::Result<()> {
+    if let Some(folder) = to.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let metadata = std::fs::symlink_metadata(from)?;
+    if metadata.is_symlink() {
+        return std::os::unix::fs::symlink(std::fs::read_link(from)?, to);
+    }
+    if !metadata.is_dir() {
+        return std::fs::hard_link(from, to);
+    }
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        share(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    std::fs::set_permissions(to, metadata.permissions())
+}

@@ -1,0 +1,423 @@
+use std::cmp::Ordering;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::history::{History, Version};
+use super::{Contents, ContentsError, Score, swap};
+use crate::git_ref;
+use crate::model::RelPath;
+use crate::skill::{SKILL_FILE, tidy};
+
+/// The versions of one skill, kept in a folder beside it.
+#[derive(Debug, Clone)]
+pub struct Versions {
+    skill: PathBuf,
+    workspace: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum VersionsError {
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    #[error("{0}")]
+    History(String),
+    #[error("there is no version v{0}; practicum versions lists them")]
+    NoVersion(u32),
+    #[error("the files of v{version} are not where {path} says; they cannot be put back")]
+    Gone { version: u32, path: RelPath },
+    #[error("cannot keep versions in {path}: {error}")]
+    Io { path: PathBuf, error: std::io::Error },
+}
+
+/// What taking a snapshot gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Taken {
+    pub version: u32,
+    /// `false` if an earlier version holds the same.
+    pub new: bool,
+}
+
+/// What restoring did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Restored {
+    /// The version that holds what was there before.
+    pub kept_as: u32,
+    /// Whether that version was made for it.
+    pub kept_now: bool,
+    /// `false` if the skill was already so.
+    pub changed: bool,
+}
+
+/// The versions of a skill: `versions --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "The versions of a skill (versions --json)")]
+pub struct Listed {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub skill: PathBuf,
+    /// Where they are kept.
+    pub workspace: PathBuf,
+    /// The number of the version that is worked on; `None` if there is none yet.
+    pub current_version: Option<u32>,
+    /// Whether the skill differs from every version.
+    pub changed: bool,
+    /// The number of the best; `None` if none was examined.
+    pub best: Option<u32>,
+    pub versions: Vec<ListedVersion>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct ListedVersion {
+    #[serde(flatten)]
+    pub version: Version,
+    /// How it did; `None` if it was not examined.
+    pub score: Option<Score>,
+}
+
+/// Where the versions of a skill are kept: beside it.
+pub fn workspace_of(skill: &Path) -> PathBuf {
+    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+    let folder = match at.file_name() {
+        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
+        Some(_) | None => at,
+    };
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push("-workspace");
+    folder.with_file_name(name)
+}
+
+impl Versions {
+    pub fn of(skill: &Path) -> Result<Self, VersionsError> {
+        let contents = Contents::of(skill)?;
+        let skill = contents.folder().to_owned();
+        Ok(Self { workspace: workspace_of(&skill), skill })
+    }
+
+    pub fn skill(&self) -> &Path {
+        &self.skill
+    }
+
+    pub fn workspace(&self) -> &Path {
+        &self.workspace
+    }
+
+    pub fn history(&self) -> Result<History, VersionsError> {
+        History::read(&self.workspace).map_err(VersionsError::History)
+    }
+
+    /// Keeps the skill as it is now, unless a version holds just that.
+    pub fn snapshot(&self, description: &str) -> Result<Taken, VersionsError> {
+        let git_hash = git_ref::commit_of(&self.skill);
+        self.take(&Contents::of(&self.skill)?, description, git_hash)
+    }
+
+    /// Keeps another state of the skill, which was made elsewhere.
+    pub fn take_from(&self, folder: &Path, description: &str) -> Result<Taken, VersionsError> {
+        self.take(&Contents::of(folder)?, description, None)
+    }
+
+    fn take(
+        &self,
+        contents: &Contents,
+        description: &str,
+        git_hash: Option<String>,
+    ) -> Result<Taken, VersionsError> {
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        if let Some(version) = self.find(&history, contents)? {
+            history.current_version = version;
+            history.write(&self.workspace).map_err(self.failed())?;
+            return Ok(Taken { version, new: false });
+        }
+        let version = history.next_number();
+        let path = format!("v{version}");
+        // Made aside and moved: a version is whole or not there. What a killed snapshot left gives way.
+        let aside = tempfile::tempdir_in(&self.workspace).map_err(self.failed())?;
+        std::fs::create_dir(aside.path().join("skill")).map_err(self.failed())?;
+        contents.copy_to(&aside.path().join("skill"))?;
+        let place = self.workspace.join(&path);
+        if place.exists() {
+            std::fs::remove_dir_all(&place).map_err(self.failed())?;
+        }
+        make_readable(aside.path()).map_err(self.failed())?;
+        std::fs::rename(aside.keep(), &place).map_err(self.failed())?;
+        history.versions.push(Version {
+            version,
+            timestamp: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+            description: description.to_owned(),
+            git_hash,
+            path: RelPath::new(&format!("{path}/skill")).ok_or(VersionsError::NoVersion(version))?,
+            average_score: None,
+        });
+        history.current_version = version;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(Taken { version, new: true })
+    }
+
+    /// The latest version that holds just this.
+    fn find(&self, history: &History, contents: &Contents) -> Result<Option<u32>, VersionsError> {
+        let wanted = contents.digest()?;
+        for version in history.versions.iter().rev() {
+            let kept = self.files_of(version).ok().and_then(|folder| Contents::of(&folder).ok());
+            if kept.is_some_and(|kept| kept.digest().is_ok_and(|digest| digest == wanted)) {
+                return Ok(Some(version.version));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The version that the skill is now, if it is one.
+    pub fn holding(&self) -> Result<Option<u32>, VersionsError> {
+        self.find(&self.history()?, &Contents::of(&self.skill)?)
+    }
+
+    /// The folder with a version's files. What a history from elsewhere says must not lead out of the
+    /// workspace.
+    pub fn files(&self, number: u32) -> Result<PathBuf, VersionsError> {
+        let history = self.history()?;
+        self.files_of(history.version(number).ok_or(VersionsError::NoVersion(number))?)
+    }
+
+    fn files_of(&self, version: &Version) -> Result<PathBuf, VersionsError> {
+        let gone = || VersionsError::Gone { version: version.version, path: version.path.clone() };
+        let folder = version.path.under(&self.workspace).canonicalize().map_err(|_| gone())?;
+        let inside = self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace));
+        if inside { Ok(folder) } else { Err(gone()) }
+    }
+
+    /// Puts the skill back to a version. What is there now is kept first; evals stay as they are.
+    pub fn restore(&self, number: u32) -> Result<Restored, VersionsError> {
+        let from = Contents::of(&self.files(number)?)?;
+        let kept = self.snapshot(&format!("as it was before v{number} was restored"))?;
+        let now = Contents::of(&self.skill)?;
+        let changed = now.digest()? != from.digest()?;
+        if changed {
+            self.put_in_place(&from, &now)?;
+        }
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        history.current_version = number;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(Restored { kept_as: kept.version, kept_now: kept.new, changed })
+    }
+
+    fn put_in_place(&self, from: &Contents, now: &Contents) -> Result<(), VersionsError> {
+        let beside = self.skill.parent().unwrap_or(&self.skill);
+        let aside = tempfile::Builder::new().prefix(".restore-").tempdir_in(beside);
+        let aside = aside.map_err(|error| VersionsError::Io { path: beside.to_owned(), error })?;
+        let new = aside.path().join("skill");
+        let made = std::fs::create_dir(&new)
+            .and_then(|()| std::fs::set_permissions(&new, std::fs::metadata(&self.skill)?.permissions()));
+        made.map_err(self.failed())?;
+        from.copy_to(&new)?;
+        for other in now.others() {
+            swap::share(&self.skill.join(other), &new.join(other)).map_err(self.failed())?;
+        }
+        swap::exchange(&new, &self.skill).map_err(self.failed())
+    }
+
+    /// Writes down how a version did, on that version.
+    pub fn keep_score(&self, number: u32, score: &Score) -> Result<(), VersionsError> {
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        let version = history.versions.iter_mut().find(|version| version.version == number);
+        let version = version.ok_or(VersionsError::NoVersion(number))?;
+        version.average_score = score.average_score;
+        let folder = self.files_of(version)?;
+        score.write(folder.parent().unwrap_or(&folder)).map_err(self.failed())?;
+        history.write(&self.workspace).map_err(self.failed())
+    }
+
+    pub fn score(&self, version: &Version) -> Option<Score> {
+        Score::read(self.files_of(version).ok()?.parent()?)
+    }
+
+    pub fn listed(&self) -> Result<Listed, VersionsError> {
+        let history = self.history()?;
+        let changed = self.holding()?.is_none();
+        let versions: Vec<ListedVersion> = history
+            .versions
+            .iter()
+            .map(|version| ListedVersion { version: version.clone(), score: self.score(version) })
+            .collect();
+        Ok(Listed {
+            schema_version: 1,
+            skill: self.skill.clone(),
+            workspace: self.workspace.clone(),
+            current_version: (!versions.is_empty()).then_some(history.current_version),
+            changed,
+            best: best(&versions),
+            versions,
+        })
+    }
+
+    /// One at a time: two commands must not give one number to two versions.
+    fn lock(&self) -> Result<File, VersionsError> {
+        std::fs::create_dir_all(&self.workspace).map_err(self.failed())?;
+        let file = File::create(self.workspace.join(".lock")).map_err(self.failed())?;
+        file.lock().map_err(self.failed())?;
+        Ok(file)
+    }
+
+    fn failed(&self) -> impl Fn(std::io::Error) -> VersionsError + '_ {
+        |error| VersionsError::Io { path: self.workspace.clone(), error }
+    }
+}
+
+/// A temporary folder is private; a version is as readable as the skill was.
+fn make_readable(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
+}
+
+/// The one that ranks highest; of equals the earlier, for a change must show that it was worth it.
+fn best(versions: &[ListedVersion]) -> Option<u32> {
+    let mut best: Option<(&Score, u32)> = None;
+    for ListedVersion { version, score } in versions {
+        let Some(score) = score.as_ref().filter(|score| score.rejected.is_none()) else { continue };
+        if best.is_none_or(|(known, _)| score.rank(known) == Ordering::Greater) {
+            best = Some((score, version.version));
+        }
+    }
+    best.map(|(_, version)| version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Bench {
+        room: tempfile::TempDir,
+        versions: Versions,
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            let room = tempfile::tempdir().expect("a folder");
+            let skill = room.path().join("greeter");
+            std::fs::create_dir_all(skill.join("evals")).expect("create");
+            std::fs::write(skill.join("evals/evals.json"), "the answers").expect("write");
+            std::fs::write(skill.join(SKILL_FILE), "one").expect("write");
+            let versions = Versions::of(&skill).expect("a skill");
+            Self { room, versions }
+        }
+
+        fn write(&self, path: &str, text: &str) {
+            std::fs::write(self.room.path().join("greeter").join(path), text).expect("write");
+        }
+
+        fn read(&self, path: &str) -> Option<String> {
+            std::fs::read_to_string(self.room.path().join("greeter").join(path)).ok()
+        }
+    }
+
+    #[test]
+    fn the_workspace_is_beside_the_skill() {
+        for (skill, expected) in [
+            ("/a/greeter", "/a/greeter-workspace"),
+            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
+            ("/a/b/../greeter/", "/a/greeter-workspace"),
+            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
+        ] {
+            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_the_skill_without_its_evals_and_the_same_is_not_kept_twice() {
+        let bench = Bench::new();
+        assert_eq!(bench.versions.snapshot("baseline").expect("taken"), Taken { version: 0, new: true });
+        assert_eq!(bench.versions.snapshot("again").expect("taken"), Taken { version: 0, new: false });
+        bench.write(SKILL_FILE, "two");
+        // What a kill between the files and the history left behind.
+        std::fs::create_dir_all(bench.versions.workspace().join("v1/skill")).expect("create");
+        std::fs::write(bench.versions.workspace().join("v1/skill/half"), "half").expect("write");
+        assert_eq!(bench.versions.snapshot("better").expect("taken"), Taken { version: 1, new: true });
+        let files = |number: u32| {
+            let folder = bench.versions.files(number).expect("files");
+            let mut names: Vec<String> = std::fs::read_dir(folder)
+                .expect("a folder")
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+                .collect();
+            names.sort();
+            names
+        };
+        assert_eq!((files(0), files(1)), (vec![SKILL_FILE.to_owned()], vec![SKILL_FILE.to_owned()]));
+        let history = bench.versions.history().expect("a history");
+        assert_eq!(history.current_version, 1);
+        let kept: Vec<(u32, &str, &str)> = history
+            .versions
+            .iter()
+            .map(|kept| (kept.version, kept.description.as_str(), kept.path.as_str()))
+            .collect();
+        assert_eq!(kept, [(0, "baseline", "v0/skill"), (1, "better", "v1/skill")]);
+    }
+
+    #[test]
+    fn restoring_keeps_what_was_there_and_the_evals() {
+        let bench = Bench::new();
+        bench.versions.snapshot("baseline").expect("taken");
+        bench.write(SKILL_FILE, "two");
+        bench.write("new.md", "new");
+        let restored = bench.versions.restore(0).expect("restored");
+        assert_eq!(restored, Restored { kept_as: 1, kept_now: true, changed: true });
+        assert_eq!(bench.read(SKILL_FILE).as_deref(), Some("one"));
+        assert_eq!(bench.read("new.md"), None);
+        assert_eq!(bench.read("evals/evals.json").as_deref(), Some("the answers"));
+        let restored = bench.versions.restore(1).expect("restored");
+        assert_eq!(restored, Restored { kept_as: 0, kept_now: false, changed: true });
+        assert_eq!(bench.read("new.md").as_deref(), Some("new"));
+        assert_eq!(bench.versions.history().expect("one").current_version, 1);
+        assert!(!bench.versions.restore(1).expect("restored").changed);
+        assert!(matches!(bench.versions.restore(7), Err(VersionsError::NoVersion(7))));
+        let left: Vec<String> = std::fs::read_dir(bench.room.path())
+            .expect("a folder")
+            .flatten()
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .filter(|name| !name.starts_with("greeter"))
+            .collect();
+        assert_eq!(left, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_history_cannot_lead_out_of_its_workspace() {
+        let bench = Bench::new();
+        bench.versions.snapshot("baseline").expect("taken");
+        let path = bench.versions.workspace().join("history.json");
+        let text = std::fs::read_to_string(&path).expect("a history");
+        std::fs::write(&path, text.replace("v0/skill", "../greeter")).expect("write");
+        assert!(matches!(bench.versions.restore(0), Err(VersionsError::History(_))));
+        std::fs::write(&path, text).expect("write");
+        let place = bench.versions.workspace().join("v0/skill");
+        std::fs::remove_dir_all(&place).expect("removed");
+        std::os::unix::fs::symlink(bench.room.path().join("greeter"), &place).expect("linked");
+        assert!(matches!(bench.versions.restore(0), Err(VersionsError::Gone { .. })));
+    }
+
+    #[test]
+    fn a_score_belongs_to_its_own_version_and_of_equals_the_earlier_is_best() {
+        let bench = Bench::new();
+        for text in ["one", "two", "three", "four"] {
+            bench.write(SKILL_FILE, text);
+            bench.versions.snapshot(text).expect("taken");
+        }
+        let score = |rate: f64| Score {
+            pass_rate: Some(rate),
+            average_score: Some(1.0 + 4.0 * rate),
+            ..Score::of("r", [])
+        };
+        bench.versions.keep_score(1, &score(0.5)).expect("kept");
+        bench.versions.keep_score(2, &score(0.5)).expect("kept");
+        let overfit = Score { rejected: Some("held-out cases got worse".into()), ..score(1.0) };
+        bench.versions.keep_score(3, &overfit).expect("kept");
+        let listed = bench.versions.listed().expect("listed");
+        assert_eq!((listed.best, listed.current_version, listed.changed), (Some(1), Some(3), false));
+        let averages: Vec<Option<f64>> =
+            listed.versions.iter().map(|listed| listed.version.average_score).collect();
+        assert_eq!(averages, [None, Some(3.0), Some(3.0), Some(5.0)]);
+    }
+}
