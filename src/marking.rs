@@ -7,7 +7,7 @@
 use crate::gateway::Scope;
 use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Leave, Need,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Leave, Need,
     Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
@@ -60,12 +60,12 @@ impl Sheet<'_> {
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
-        fixture_notes: &[String],
+        given: &[Given],
         jury: &Jury<'_>,
     ) -> Marked {
         let decide = || self.decide(seen, workspace);
         let findings = if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) };
-        let marks = self.judge(seen, workspace, fixture_notes, jury).await;
+        let marks = self.judge(seen, workspace, given, jury).await;
         self.gather(seen, findings, marks)
     }
 
@@ -103,7 +103,7 @@ impl Sheet<'_> {
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
-        fixture_notes: &[String],
+        given: &[Given],
         jury: &Jury<'_>,
     ) -> Marks {
         let questions = Questions::of(self.checks.iter().copied());
@@ -115,7 +115,7 @@ impl Sheet<'_> {
             Ok(judge) => judge,
         };
         let context = self.case.context.as_deref();
-        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+        let exhibit = Exhibit { observation: seen, context, workspace, given };
         let Some(scope) = (jury.address)() else {
             return judge.mark(&questions, &exhibit, &jury.sitting).await;
         };

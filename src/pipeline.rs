@@ -30,8 +30,8 @@ use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
-    Verdict, Why,
+    Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord,
+    Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -303,11 +303,11 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
-    let fixture_notes = prepared.workspace.changed_fixtures();
-    let facts = prepared.facts(&seen, turns, &fixture_notes);
-    let marked = prepared.mark(exam, &seen, &fixture_notes).await;
+    let given = prepared.workspace.given();
+    let marked = prepared.mark(exam, &seen, &given).await;
 
-    notes.extend(fixture_notes);
+    notes.extend(given.iter().filter_map(Given::complaint));
+    let facts = prepared.facts(&seen, turns, given);
     let key = exam.prior.keys.get(index).cloned();
     let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
     let record = prepared.keep(exam, record, seen, facts).await;

@@ -36,7 +36,7 @@ pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
+    Activated, ActivationEvidence, Change, Fate, FileChange, Fired, Given, Observation, Step, ToolCall, Usage,
 };
 pub use path::RelPath;
 pub use ratio::Ratio;

@@ -15,7 +15,7 @@ use crate::gateway::ScopeKind;
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
 use crate::model::{
-    Digest, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+    Digest, Given, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
 };
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
@@ -141,7 +141,8 @@ impl Again {
         let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
         let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
         let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
-        let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.fixture_notes, &jury).await;
-        recorded(&self.plan, trial, &recalled.seen, marked, recalled.fixture_notes)
+        let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.given, &jury).await;
+        let complaints = recalled.given.iter().filter_map(Given::complaint);
+        recorded(&self.plan, trial, &recalled.seen, marked, complaints.collect())
     }
 }

@@ -10,7 +10,7 @@ use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
 use crate::model::{
-    Arm, Case, Digest, Ended, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+    Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
 };
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
@@ -258,7 +258,7 @@ impl Prepared<'_> {
     }
 
     /// Marks what was seen, the judge at an address of this trial's own.
-    pub async fn mark(&self, exam: &Exam, seen: &Observation, fixture_notes: &[String]) -> Marked {
+    pub async fn mark(&self, exam: &Exam, seen: &Observation, given: &[Given]) -> Marked {
         let address = || {
             let gateway = self.means.gateway.as_ref().map(|(gateway, _)| gateway);
             gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
@@ -270,11 +270,11 @@ impl Prepared<'_> {
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
         let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
-        self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
+        self.sheet(exam).mark(seen, &self.workspace.view(), given, &jury).await
     }
 
     /// What the files of the trial will not say.
-    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, fixture_notes: &[String]) -> TrialFacts {
+    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, given: Vec<Given>) -> TrialFacts {
         TrialFacts {
             schema_version: 1,
             stream: self.agent.decoder.name.to_owned(),
@@ -288,7 +288,7 @@ impl Prepared<'_> {
                 .map(|(name, staged_as)| StagedSkill { name, staged_as })
                 .collect(),
             left: Left::of(&self.workspace.folder),
-            fixture_notes: fixture_notes.to_vec(),
+            given,
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
