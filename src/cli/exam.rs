@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow, bail};
 use super::advising::Asking;
 use super::gates::Gates;
 use super::report::Reports;
-use super::{runtime, sweep_up};
+use super::{counted, runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
@@ -316,9 +316,10 @@ fn show_plan(plan: &Plan, reused: usize) {
     agents.sort_unstable();
     agents.dedup();
     eprintln!(
-        "plan: {} trials of {cases} cases in {} suites with {}",
-        plan.trials.len(),
-        plan.suites.len(),
+        "plan: {} of {} in {} with {}",
+        counted(plan.trials.len(), "trial"),
+        counted(cases, "case"),
+        counted(plan.suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {

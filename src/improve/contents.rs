@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::model::{Digest, RelPath};
+use crate::skill::is_eval_file;
 use crate::skill::{SKILL_FILE, tidy};
-use crate::stage::is_eval_file;
 
 /// What a skill consists of: its files, without its evals and without what is not the skill's own.
 #[derive(Debug, Clone)]
