@@ -26,7 +26,7 @@ use self::queue::{Next, Queue};
 use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::{Gateway, Ledger};
+use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
@@ -96,6 +96,11 @@ impl SuiteMeans {
             Some((_, Stand::Replay)) => "replay",
             Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
         }
+    }
+
+    /// What a judge's answers cost: those of a script nothing.
+    pub fn prices<'p>(&self, prices: &'p Prices) -> Option<&'p Prices> {
+        Some(prices).filter(|_| !matches!(self.gateway, Some((_, Stand::Script))))
     }
 }
 
@@ -331,6 +336,7 @@ fn recorded(
         fired: marked.fired,
         skills: marked.skills,
         remarks: marked.remarks,
+        judging: marked.judging,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -414,6 +420,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        judging: None,
     }
 }
 

@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
-    Totals, TrialRecord, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, Ratio, Reliability,
+    Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -29,7 +29,8 @@ pub struct Tally {
     /// In the order they were expected, which is the order of the plan.
     order: Vec<CaseKey>,
     totals: Totals,
-    tokens: Tokens,
+    tokens: Usage,
+    judging: Option<JudgingSummary>,
     cost: Cost,
     doubts: DoubtTally,
     /// Trials that were left out on purpose and count neither way.
@@ -107,10 +108,13 @@ impl Tally {
                 self.skipped += u64::from(is_skip(why));
             }
         }
-        self.tokens.input += record.usage.input;
-        self.tokens.output += record.usage.output;
-        self.tokens.cache_read += record.usage.cache_read;
-        self.tokens.cache_write += record.usage.cache_write;
+        self.tokens.add(record.usage);
+        if let Some(judging) = &record.judging {
+            let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
+            let all = self.judging.get_or_insert(free);
+            all.tokens.add(judging.usage);
+            all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
+        }
         self.cost = match (self.cost, record.cost_usd) {
             (Cost::Known(total), Some(more)) => Cost::Known(total + more),
             _ => Cost::Unknown,
@@ -163,6 +167,7 @@ impl Tally {
             totals: self.totals,
             cost_usd,
             tokens: self.tokens,
+            judging: self.judging,
             seconds,
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),

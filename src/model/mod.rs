@@ -40,13 +40,14 @@ pub use observation::{
 };
 pub use path::RelPath;
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Routed, Summary, Tokens, Totals, VoidPair,
+    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, Reliability, Routed, Summary, Totals,
+    VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

@@ -200,6 +200,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

@@ -11,7 +11,7 @@ use super::reuse::take_over;
 use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::ScopeKind;
+use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
 use crate::model::{
@@ -38,6 +38,7 @@ pub struct Again {
     /// What is known of how much cases differ from themselves.
     pub noise: Option<Noise>,
     pub stop: Stop,
+    pub prices: Prices,
     /// The network, where checks may ask it.
     pub web: Option<Web>,
 }
@@ -140,7 +141,8 @@ impl Again {
         };
         let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
         let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
-        let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
+        let (gateway, prices) = (means.stand_name(), means.prices(&self.prices));
+        let jury = Jury { judge, sitting, address: &address, gateway, prices };
         let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.given, &jury).await;
         let complaints = recalled.given.iter().filter_map(Given::complaint);
         recorded(&self.plan, trial, &recalled.seen, marked, complaints.collect())

@@ -269,7 +269,8 @@ impl Prepared<'_> {
             Ok(judge) => Ok(judge.as_ref()),
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
-        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
+        let (gateway, prices) = (self.means.stand_name(), self.means.prices(exam.ledger.prices()));
+        let jury = Jury { judge, sitting, address: &address, gateway, prices };
         self.sheet(exam).mark(seen, &self.workspace.view(), given, &jury).await
     }
 

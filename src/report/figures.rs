@@ -3,7 +3,7 @@
 use super::safe;
 use crate::model::{
     ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
-    Reliability, Totals,
+    Reliability, Summary, Totals,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -34,6 +34,17 @@ pub fn totals(of: &Totals) -> String {
         }
     }
     text
+}
+
+/// `$0.1200, judge $0.0300`, each only as far as it is known.
+pub fn cost(of: &Summary) -> String {
+    let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
+    let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
+    match of.judging.map(|judging| money(judging.cost_usd)) {
+        None => agent,
+        Some(Some(judge)) => format!("{agent}, judge {judge}"),
+        Some(None) => format!("{agent}, judge's cost unknown"),
+    }
 }
 
 /// A pass rate, and what could be left of it.

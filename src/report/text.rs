@@ -39,7 +39,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
     }
-    let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let cost = figures::cost(summary);
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
     if results.info.scripted {

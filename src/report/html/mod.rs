@@ -87,7 +87,12 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
     tile("Pass rate", &value, &interval(rate), out)?;
     let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
     let tokens = summary.tokens.input + summary.tokens.output;
-    tile("Cost", &cost, &format!("{} tokens", grouped(tokens)), out)?;
+    let judge = match summary.judging.map(|judging| judging.cost_usd) {
+        None => String::new(),
+        Some(Some(usd)) => format!(", judge ${usd:.2}"),
+        Some(None) => ", judge’s cost unknown".to_owned(),
+    };
+    tile("Cost", &cost, &format!("{} tokens{judge}", grouped(tokens)), out)?;
     tile("Time", &duration(summary.seconds), &format!("{} trials", grouped(summary.totals.trials)), out)?;
     writeln!(out, "</section>")
 }
