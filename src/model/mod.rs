@@ -30,7 +30,7 @@ pub use check::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
-pub use duration::{format_duration, parse_duration};
+pub use duration::{LONGEST_TIME, format_duration, parse_duration};
 pub use ended::Ended;
 pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};

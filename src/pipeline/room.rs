@@ -15,7 +15,7 @@ use crate::model::{
 use crate::plan::{Planned, applicable};
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
-use crate::stage::{self, Order, Workspace, captured};
+use crate::stage::{self, Order, Workspace, captured, worked_on};
 use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 
 /// A trial whose room is ready.
@@ -304,10 +304,13 @@ impl Prepared<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
+        let given = self.case.room.files.clone();
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
             record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
+            let inputs = worked_on(&given, &workspace.folder);
+            record.notes.extend(captured(&inputs, &workspace.folder, &folder.join("inputs")));
             let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
                 record.notes.push(error.to_string());

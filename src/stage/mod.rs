@@ -10,7 +10,7 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-pub use changes::{Snapshot, captured};
+pub use changes::{Snapshot, captured, worked_on};
 pub use project::Hidden;
 pub use view::FolderView;
 
