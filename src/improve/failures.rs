@@ -29,7 +29,7 @@ pub struct Failures {
 impl Failures {
     pub fn of(run: &StoredRun, may_show: &dyn Fn(&str, &str) -> bool) -> Self {
         let mut cases: BTreeMap<(&str, &str), Vec<&TrialRecord>> = BTreeMap::new();
-        for record in run.records.iter().filter(|record| may_show(&record.suite, &record.case)) {
+        for record in run.with_skill().filter(|record| may_show(&record.suite, &record.case)) {
             if record.checks.iter().any(|check| check.verdict == Verdict::Fail) {
                 cases.entry((&record.suite, &record.case)).or_default().push(record);
             }

@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::dialects::{self, Place};
+use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Case, Suite, TrialRecord};
+use crate::model::{Arm, Case, Suite, TrialRecord};
 use crate::store::{RunDir, records};
 use crate::tree::read_bounded;
 
@@ -67,6 +68,23 @@ impl StoredRun {
     pub fn case(&self, suite: &str, case: &str) -> Option<(&Suite, &Case)> {
         let suite = self.suites.iter().find(|known| known.name == suite)?;
         Some((suite, suite.cases.iter().find(|known| known.id == case)?))
+    }
+
+    /// The trials that say something about the skill: those in which the agent had it.
+    pub fn with_skill(&self) -> impl Iterator<Item = &TrialRecord> {
+        self.records.iter().filter(|record| match record.condition.arm {
+            Arm::WithSkill | Arm::Version(_) => true,
+            Arm::WithoutSkill => false,
+        })
+    }
+
+    /// The suites that examine a skill, by its folder.
+    pub fn suites_about(&self, skill: &Path) -> Vec<&Suite> {
+        let is_about = |suite: &&Suite| {
+            let paths = suite.skills.iter().filter_map(|known| known.path.as_ref());
+            paths.filter_map(|path| Contents::of(path).ok()).any(|known| known.folder() == skill)
+        };
+        self.suites.iter().filter(is_about).collect()
     }
 
     /// What the agent said last, and the files it made or changed.

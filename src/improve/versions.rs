@@ -9,7 +9,7 @@ use super::history::{History, Version};
 use super::{Contents, ContentsError, Score, swap};
 use crate::git_ref;
 use crate::model::RelPath;
-use crate::skill::{SKILL_FILE, tidy};
+use crate::skill::workspace_of;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
@@ -77,18 +77,6 @@ pub struct ListedVersion {
     pub score: Option<Score>,
 }
 
-/// Where the versions of a skill are kept: beside it.
-pub fn workspace_of(skill: &Path) -> PathBuf {
-    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
-    let folder = match at.file_name() {
-        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
-        Some(_) | None => at,
-    };
-    let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push("-workspace");
-    folder.with_file_name(name)
-}
-
 impl Versions {
     pub fn of(skill: &Path) -> Result<Self, VersionsError> {
         let contents = Contents::of(skill)?;
@@ -111,25 +99,31 @@ impl Versions {
     /// Keeps the skill as it is now, unless a version holds just that.
     pub fn snapshot(&self, description: &str) -> Result<Taken, VersionsError> {
         let git_hash = git_ref::commit_of(&self.skill);
-        self.take(&Contents::of(&self.skill)?, description, git_hash)
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        let taken = self.take(&mut history, &Contents::of(&self.skill)?, description, git_hash)?;
+        history.current_version = taken.version;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(taken)
     }
 
-    /// Keeps another state of the skill, which was made elsewhere.
+    /// Keeps another state of the skill, which was made elsewhere. The skill itself is still what it was.
     pub fn take_from(&self, folder: &Path, description: &str) -> Result<Taken, VersionsError> {
-        self.take(&Contents::of(folder)?, description, None)
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        let taken = self.take(&mut history, &Contents::of(folder)?, description, None)?;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(taken)
     }
 
     fn take(
         &self,
+        history: &mut History,
         contents: &Contents,
         description: &str,
         git_hash: Option<String>,
     ) -> Result<Taken, VersionsError> {
-        let _lock = self.lock()?;
-        let mut history = self.history()?;
-        if let Some(version) = self.find(&history, contents)? {
-            history.current_version = version;
-            history.write(&self.workspace).map_err(self.failed())?;
+        if let Some(version) = self.find(history, contents)? {
             return Ok(Taken { version, new: false });
         }
         let version = history.next_number();
@@ -152,8 +146,6 @@ impl Versions {
             path: RelPath::new(&format!("{path}/skill")).ok_or(VersionsError::NoVersion(version))?,
             average_score: None,
         });
-        history.current_version = version;
-        history.write(&self.workspace).map_err(self.failed())?;
         Ok(Taken { version, new: true })
     }
 
@@ -288,6 +280,7 @@ fn best(versions: &[ListedVersion]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skill::SKILL_FILE;
 
     struct Bench {
         room: tempfile::TempDir,
@@ -311,18 +304,6 @@ mod tests {
 
         fn read(&self, path: &str) -> Option<String> {
             std::fs::read_to_string(self.room.path().join("greeter").join(path)).ok()
-        }
-    }
-
-    #[test]
-    fn the_workspace_is_beside_the_skill() {
-        for (skill, expected) in [
-            ("/a/greeter", "/a/greeter-workspace"),
-            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
-            ("/a/b/../greeter/", "/a/greeter-workspace"),
-            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
-        ] {
-            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
         }
     }
 
