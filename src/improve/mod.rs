@@ -18,6 +18,7 @@ mod edits;
 mod failures;
 mod files;
 mod forms;
+mod gradings;
 mod history;
 mod journal;
 mod rounds;

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use crate::dialects::{self, Place};
 use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Arm, Case, Suite, TrialRecord};
+use crate::model::{Arm, Case, SkillRef, Suite, TrialRecord};
+use crate::skill::Skill;
 use crate::store::{RunDir, records};
 use crate::tree::read_bounded;
 
@@ -80,10 +81,14 @@ impl StoredRun {
 
     /// The suites that examine a skill, by its folder.
     pub fn suites_about(&self, skill: &Path) -> Vec<&Suite> {
-        let is_about = |suite: &&Suite| {
-            let paths = suite.skills.iter().filter_map(|known| known.path.as_ref());
-            paths.filter_map(|path| Contents::of(path).ok()).any(|known| known.folder() == skill)
+        let name = Skill::read(skill).map(|skill| skill.name).unwrap_or_default();
+        // Versions are run from copies, of which only the name is left.
+        let is_it = |known: &SkillRef| match known.path.as_deref().map(Contents::of) {
+            Some(Ok(contents)) => contents.folder() == skill,
+            Some(Err(_)) => known.name == name,
+            None => false,
         };
+        let is_about = |suite: &&Suite| suite.skills.iter().any(is_it);
         self.suites.iter().filter(is_about).collect()
     }
 

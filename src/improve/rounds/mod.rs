@@ -18,7 +18,7 @@ pub use means::{Analysed, Examined, Halt, Left, Looks, Means, Proposal};
 
 use super::decide::{Decision, Goal, Standing, decide};
 use super::journal::{Journal, Spent};
-use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files};
+use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings};
 use crate::model::{Estimate, Noise, TrialRecord};
 use crate::skill::Skill;
 
@@ -286,7 +286,9 @@ impl<'l> Loop<'l> {
 
     fn keep_score(&mut self, tried: &Tried, rejected: Option<String>) -> Result<(), Halt> {
         let score = Score { rejected, ..Score::of(&tried.examined.run, &tried.records) };
-        self.versions.keep_score(tried.examined.version, &score).map_err(Halt::failed)
+        let Examined { version, files, .. } = &tried.examined;
+        gradings::write(self.versions.workspace(), *version, files, &tried.records).map_err(Halt::failed)?;
+        self.versions.keep_score(*version, &score).map_err(Halt::failed)
     }
 
     fn report(
