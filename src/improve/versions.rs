@@ -129,7 +129,7 @@ impl Versions {
         let version = history.next_number();
         let path = format!("v{version}");
         // Made aside and moved: a version is whole or not there. What a killed snapshot left gives way.
-        let aside = tempfile::tempdir_in(&self.workspace).map_err(self.failed())?;
+        let aside = self.aside()?;
         std::fs::create_dir(aside.path().join("skill")).map_err(self.failed())?;
         contents.copy_to(&aside.path().join("skill"))?;
         let place = self.workspace.join(&path);
@@ -184,12 +184,12 @@ impl Versions {
     pub fn restore(&self, number: u32) -> Result<Restored, VersionsError> {
         let from = Contents::of(&self.files(number)?)?;
         let kept = self.snapshot(&format!("as it was before v{number} was restored"))?;
+        let _lock = self.lock()?;
         let now = Contents::of(&self.skill)?;
         let changed = now.digest()? != from.digest()?;
         if changed {
             self.put_in_place(&from, &now)?;
         }
-        let _lock = self.lock()?;
         let mut history = self.history()?;
         history.current_version = number;
         history.write(&self.workspace).map_err(self.failed())?;
@@ -197,9 +197,7 @@ impl Versions {
     }
 
     fn put_in_place(&self, from: &Contents, now: &Contents) -> Result<(), VersionsError> {
-        let beside = self.skill.parent().unwrap_or(&self.skill);
-        let aside = tempfile::Builder::new().prefix(".restore-").tempdir_in(beside);
-        let aside = aside.map_err(|error| VersionsError::Io { path: beside.to_owned(), error })?;
+        let aside = self.aside()?;
         let new = aside.path().join("skill");
         let made = std::fs::create_dir(&new)
             .and_then(|()| std::fs::set_permissions(&new, std::fs::metadata(&self.skill)?.permissions()));
@@ -246,18 +244,31 @@ impl Versions {
         })
     }
 
-    /// One at a time: two commands must not give one number to two versions.
+    /// One at a time: two commands must not give one number to two versions. Whoever is let in finds
+    /// nothing that a killed one was at.
     fn lock(&self) -> Result<File, VersionsError> {
         std::fs::create_dir_all(&self.workspace).map_err(self.failed())?;
         let file = File::create(self.workspace.join(".lock")).map_err(self.failed())?;
         file.lock().map_err(self.failed())?;
+        for entry in std::fs::read_dir(&self.workspace).map_err(self.failed())?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(ASIDE) {
+                std::fs::remove_dir_all(entry.path()).map_err(self.failed())?;
+            }
+        }
         Ok(file)
+    }
+
+    /// A folder on the same file system as the skill, for what is not whole yet.
+    fn aside(&self) -> Result<tempfile::TempDir, VersionsError> {
+        tempfile::Builder::new().prefix(ASIDE).tempdir_in(&self.workspace).map_err(self.failed())
     }
 
     fn failed(&self) -> impl Fn(std::io::Error) -> VersionsError + '_ {
         |error| VersionsError::Io { path: self.workspace.clone(), error }
     }
 }
+
+const ASIDE: &str = ".aside-";
 
 /// A temporary folder is private; a version is as readable as the skill was.
 fn make_readable(folder: &Path) -> std::io::Result<()> {
@@ -316,7 +327,9 @@ mod tests {
         // What a kill between the files and the history left behind.
         std::fs::create_dir_all(bench.versions.workspace().join("v1/skill")).expect("create");
         std::fs::write(bench.versions.workspace().join("v1/skill/half"), "half").expect("write");
+        std::fs::create_dir(bench.versions.workspace().join(".aside-x")).expect("create");
         assert_eq!(bench.versions.snapshot("better").expect("taken"), Taken { version: 1, new: true });
+        assert!(!bench.versions.workspace().join(".aside-x").exists());
         let files = |number: u32| {
             let folder = bench.versions.files(number).expect("files");
             let mut names: Vec<String> = std::fs::read_dir(folder)

@@ -56,11 +56,11 @@ fn essence(project: &Project, improved: &Value) -> Value {
         .collect();
     let blind = read(project, "ferry-workspace/rounds/1/blind.json");
     let analysis = read(project, "ferry-workspace/rounds/1/analysis.json");
-    let left: Vec<String> = std::fs::read_dir(project.path())
-        .expect("a folder")
-        .flatten()
+    let left: Vec<String> = ["", "ferry-workspace"]
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(project.path().join(folder)).expect("a folder").flatten())
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
-        .filter(|name| name.contains("restore"))
+        .filter(|name| name.starts_with(".aside"))
         .collect();
     json!({"improved": improved, "versions": versions, "current": history["current_version"],
         "ties": blind["ties"], "analysis": analysis, "skill": skill(project), "left": left})

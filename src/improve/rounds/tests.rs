@@ -270,6 +270,47 @@ fn a_kill_in_any_step_changes_nothing_in_the_end() {
     }
 }
 
+/// Steps that ask nobody, killed between their work and its line in the journal.
+#[test]
+fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
+    let whole = {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let improved = bench.improve(&mut world, &options());
+        (world.begun, improved.best, improved.rounds, bench.skill())
+    };
+    let mut forgotten = std::collections::BTreeSet::new();
+    for step in 1..=whole.0 + 1 {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        world.killed_at = Some(step);
+        bench.improve(&mut world, &options());
+        world.killed_at = None;
+        let path = bench.versions.workspace().join("improve.jsonl");
+        let journal = std::fs::read_to_string(&path).expect("a journal");
+        let mut lines: Vec<&str> = journal.lines().collect();
+        let asks_nobody = |line: &&str| {
+            ["baseline", "split", "snapshot", "decide", "finished"].iter().any(|free| line.contains(free))
+        };
+        while let Some(line) = lines.pop_if(|line| asks_nobody(line)) {
+            forgotten.insert(line.chars().filter(|c| c.is_alphabetic()).take(20).collect::<String>());
+        }
+        let begun = world.begun;
+        std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+            .expect("write");
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!(
+            (improved.best, &improved.rounds, &bench.skill()),
+            (whole.1, &whole.2, &whole.3),
+            "{step}"
+        );
+        assert_eq!(bench.versions.history().expect("one").versions.len(), 3, "{step}");
+        assert!(
+            world.begun <= begun + whole.0 - (step - 1).min(whole.0),
+            "{step}: something was asked twice"
+        );
+    }
+    assert_eq!(forgotten.len(), 5, "{forgotten:?}");
+}
+
 #[test]
 fn limits_end_it_with_the_best_so_far_and_more_lets_it_go_on() {
     let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
