@@ -188,6 +188,11 @@ impl Carrying {
         Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
     }
 
+    /// Whether it writes a cassette or plays one.
+    pub fn is_taped(&self) -> bool {
+        self.record.is_some() || self.replay.is_some()
+    }
+
     pub fn asking(&self) -> Asking {
         Asking { ask: self.ask(Ask::default()), prices: self.prices.clone(), cached: !self.no_cache }
     }

@@ -1,6 +1,6 @@
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::Carrying;
@@ -19,8 +19,8 @@ use crate::store::{RunDir, read_noise};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Each round edits a copy of the best version so far, runs every case with it, has the outputs compared \
-blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
+Each round edits a copy of the best version so far, runs every case with it (three times, unless --repeat \
+says otherwise), has the outputs compared blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
 not got worse on those held out from it. It ends when everything passes, after two rounds without anything \
 better, or at a limit; then the best version is put in the skill's place, and every version is kept (see \
 practicum versions and restore). A loop that was stopped goes on when the command is given again.
@@ -37,7 +37,7 @@ pub struct Args {
     /// Where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH")]
     evals: Option<PathBuf>,
-    /// How many versions are tried at most
+    /// How many versions are tried at most; of a description never more than 5
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// The pass rate that is good enough
@@ -92,6 +92,12 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         run::hold(evals, choices, args.carrying.clone(), |_| Ok(()))?;
         return Ok(0);
     }
+    if args.carrying.is_taped() {
+        bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
+    }
+    if args.description_only && args.rounds > MOST_DESCRIPTIONS {
+        eprintln!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
+    }
     let project = project_root(versions.skill());
     let mut flags = args.choices.flags();
     flags.extend(args.carrying.flags());
@@ -114,6 +120,12 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
         eprintln!("going on with the loop in {}", journal.path().display());
+    }
+    if let Some(path) = journal.given_up.as_ref().filter(|_| !args.anew) {
+        let path = path.display();
+        eprintln!(
+            "note: the loop that was stopped had other evals or settings, so another begins; see {path}"
+        );
     }
     let cancel = heed_interrupts();
     let mut hands = Hands {
@@ -149,7 +161,11 @@ fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
     let choices = args.choices.clone().with_skill().with_repeat(RUNS);
     let mut parts: Vec<String> =
         choices.flags().iter().map(|(name, value)| format!("{name}={value}")).collect();
-    for Placed { suite, root, .. } in reading.into_suites()? {
+    let suites = reading.into_suites()?;
+    if goal == Goal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
+        bail!("no case says whether the skill must fire, so there is nothing to tune a description by");
+    }
+    for Placed { suite, root, .. } in suites {
         Outputs::can_be_made_of(&suite)?;
         parts.push(to_native(&suite, &root).to_string());
     }
@@ -250,7 +266,7 @@ impl Means for Hands<'_> {
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
-        Ok(self.stored(run)?.records)
+        Ok(self.stored(run)?.with_skill().cloned().collect())
     }
 
     fn suggest(&mut self, best: &Examined, split: &Split, round: u32) -> Result<Spent<Proposal>, Halt> {

@@ -62,7 +62,8 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
     let advice = runtime().context("cannot start")?.block_on(async {
         let asking = args.advising.asking();
-        let adviser = asking.adviser(&layers, &project, suite, None, Cancel::default()).await?;
+        let script = suite.run.script.as_deref().filter(|_| stored.scripted);
+        let adviser = asking.adviser(&layers, &project, suite, script, Cancel::default()).await?;
         anyhow::Ok(improve::suggest(&adviser, &contents, &failures, Vec::new(), 0).await?)
     })?;
     let suggested = match advice.answer {
@@ -105,6 +106,9 @@ fn settle(
     } else if let Some(version) = edits.kept_as {
         let skill = args.skill.display();
         print(&format!("applied; practicum restore {skill} v{version} brings back what was there\n"))?;
+    }
+    if !args.apply && !edits.edits.is_empty() {
+        eprintln!("nothing was changed; --apply makes these edits");
     }
     Ok(u8::from(edits.edits.is_empty()))
 }

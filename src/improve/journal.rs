@@ -60,6 +60,8 @@ pub struct Journal {
     pub seconds: f64,
     /// Whether it goes on from where an earlier one was stopped.
     pub resumed: bool,
+    /// Where the journal of a loop is now that was stopped and is not gone on with.
+    pub given_up: Option<PathBuf>,
 }
 
 const FILE: &str = "improve.jsonl";
@@ -84,10 +86,13 @@ impl Journal {
             .collect();
         let same = matches!(lines.first(), Some(Line::Begun(known)) if known == begun);
         let resumed = same && !anew && lines.last() != Some(&Line::Finished);
+        let mut given_up = None;
         if !resumed && !bytes.is_empty() {
-            let aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
-            let free = aside.into_iter().find(|path| !path.exists());
-            free.map_or(Ok(()), |to| std::fs::rename(&path, to))?;
+            let mut aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
+            if let Some(to) = aside.find(|path| !path.exists()) {
+                std::fs::rename(&path, &to)?;
+                given_up = Some(to).filter(|_| lines.last() != Some(&Line::Finished));
+            }
         }
         let file = File::options().create(true).append(true).open(&path)?;
         let mut journal = Self {
@@ -98,6 +103,7 @@ impl Journal {
             cost_usd: Some(0.0),
             seconds: 0.0,
             resumed,
+            given_up,
         };
         if resumed {
             journal.file.set_len(whole as u64)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::dialects::{self, Place};
 use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Arm, Case, SkillRef, Suite, TrialRecord};
+use crate::model::{Arm, Case, SkillRef, Stimulus, Suite, TrialRecord};
 use crate::skill::Skill;
 use crate::store::{RunDir, records};
 use crate::tree::read_bounded;
@@ -116,6 +116,14 @@ impl StoredRun {
 
     fn folder_of(&self, record: &TrialRecord) -> PathBuf {
         self.path.join("trials").join(record.trial.as_str())
+    }
+}
+
+/// What a user says in a case.
+pub fn asked(case: &Case) -> String {
+    match &case.stimulus {
+        Stimulus::Turns(turns) => turns.join("\n\n"),
+        Stimulus::SkillCommand { args } => format!("(the skill's own command) {args}"),
     }
 }
 

@@ -196,10 +196,7 @@ impl<'l> Loop<'l> {
         })?;
         let tried = self.examined(version, "examine 0")?;
         self.keep_score(&tried, None)?;
-        match tried.pass_rate {
-            Some(_) => Ok(tried),
-            None => Err(Halt::failed("no run of the baseline gave an answer; see practicum show")),
-        }
+        Ok(tried)
     }
 
     /// Makes the edits on a copy of the best version, and keeps that as a new one. `None` if there is
@@ -234,16 +231,28 @@ impl<'l> Loop<'l> {
             let left = Left { usd: this.usd_left(), seconds: this.seconds_left() };
             let began = Instant::now();
             let Spent { value, cost_usd } = this.means.examine(&files, left)?;
-            if value.is_err() {
+            let run = value.and_then(|run| this.answered(version, run));
+            if run.is_err() {
                 // What finished is not run again, and so must not be free the next time.
                 this.journal.lose(cost_usd, began.elapsed().as_secs_f64()).map_err(Halt::failed)?;
             }
-            value.map(|value| Spent { value, cost_usd })
+            run.map(|value| Spent { value, cost_usd })
         })?;
         let records = self.means.records(&run)?;
         let pass_rate = Score::of(&run, &records).pass_rate;
         let described_in = described_in(&files);
         Ok(Tried { examined: Examined { version, files, run }, records, pass_rate, described_in })
+    }
+
+    /// A run, if it says anything at all. One that does not says nothing against the version either: the
+    /// model or the machine failed, and the next start tries again.
+    fn answered(&mut self, version: u32, run: String) -> Result<String, Halt> {
+        match Score::of(&run, &self.means.records(&run)?).pass_rate {
+            Some(_) => Ok(run),
+            None => {
+                Err(Halt::failed(format!("no run of v{version} gave an answer; see practicum show {run}")))
+            }
+        }
     }
 
     fn compared(&mut self, best: &Tried, candidate: &Tried, round: u32) -> Result<Looks, Halt> {

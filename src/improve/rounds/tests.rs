@@ -4,7 +4,7 @@ use super::*;
 use crate::improve::journal::Begun;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, Refused, Suggestion};
-use crate::model::{Digest, Verdict};
+use crate::model::{Digest, Verdict, Why};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -18,6 +18,8 @@ struct World {
     begun: usize,
     killed_at: Option<usize>,
     usd_each: f64,
+    /// Whether the model is out of reach, so that no trial has a verdict.
+    mute: bool,
     told: Vec<String>,
 }
 
@@ -30,6 +32,7 @@ impl World {
             begun: 0,
             killed_at: None,
             usd_each: 0.1,
+            mute: false,
             told: Vec::new(),
         }
     }
@@ -67,7 +70,11 @@ impl Means for World {
         let cases = self.cases.iter();
         let runs = cases.flat_map(|(case, wanted)| (1..=3).map(|n| record(case, n, passes(wanted))));
         let run = format!("run-{}", self.runs.len());
-        self.runs.insert(run.clone(), runs.collect());
+        let mut records: Vec<TrialRecord> = runs.collect();
+        if self.mute {
+            records.iter_mut().for_each(|record| record.verdict = Verdict::NotScored(Why::NotTrusted));
+        }
+        self.runs.insert(run.clone(), records);
         Ok(Spent { value: Ok(run), cost_usd: Some(self.usd_each) })
     }
 
@@ -396,4 +403,24 @@ fn the_skill_is_what_it_was_until_the_end() {
     assert_eq!((killed.best, bench.versions.history().expect("one").versions.len()), (Some(0), 2));
     assert_eq!(bench.versions.history().expect("one").current_version, 0);
     assert_eq!(bench.skill(), SKILL);
+}
+
+#[test]
+fn a_version_that_could_not_be_examined_is_examined_again() {
+    // The first that is run is the baseline, the third step runs the first candidate.
+    for step in [1, 3] {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        if step > 1 {
+            world.killed_at = Some(step);
+            bench.improve(&mut world, &options());
+            world.killed_at = None;
+        }
+        world.mute = true;
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!(improved.stopped, Stopped::Failed, "{improved:?}");
+        assert!(improved.failed.is_some_and(|why| why.contains("gave an answer")));
+        world.mute = false;
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!((improved.stopped, improved.best), (Stopped::Target, Some(2)));
+    }
 }
