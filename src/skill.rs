@@ -100,6 +100,27 @@ pub fn place_name(file: &Path, form: Form) -> String {
         .unwrap_or_else(|| "skill".to_owned())
 }
 
+/// Where the versions of a skill are kept, with what judges said of them: beside it.
+pub fn workspace_of(skill: &Path) -> PathBuf {
+    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+    let folder = match at.file_name() {
+        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
+        Some(_) | None => at,
+    };
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(WORKSPACE);
+    folder.with_file_name(name)
+}
+
+const WORKSPACE: &str = "-workspace";
+
+/// Whether a folder is such a place: no part of any project, whichever skill is under test.
+pub fn is_workspace(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let skill = name.and_then(|name| name.strip_suffix(WORKSPACE));
+    skill.is_some_and(|skill| !skill.is_empty() && folder.with_file_name(skill).join(SKILL_FILE).is_file())
+}
+
 /// A path without `.` and `..`, by its letters alone.
 pub fn tidy(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
@@ -186,6 +207,25 @@ pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_workspace_is_beside_the_skill() {
+        for (skill, expected) in [
+            ("/a/greeter", "/a/greeter-workspace"),
+            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
+            ("/a/b/../greeter/", "/a/greeter-workspace"),
+            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
+        ] {
+            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
+        }
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        assert!(!is_workspace(&workspace_of(&skill)), "no skill is there");
+        std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("write");
+        assert!(is_workspace(&workspace_of(&skill)));
+        assert!(!is_workspace(&skill) && !is_workspace(&room.path().join("-workspace")));
+    }
 
     #[test]
     fn frontmatter_is_split_only_where_it_is_closed() {

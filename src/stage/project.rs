@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::StageError;
 use crate::model::SkillRef;
-use crate::skill::{SKILL_FILE, Skill, is_eval_file, tidy};
+use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, tidy};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -52,7 +52,7 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             let left_out =
                 is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-            let is_copy = is_folder && is_skill_named(path, &names);
+            let is_copy = is_folder && (is_skill_named(path, &names) || is_workspace(path));
             !(left_out || is_copy || hidden.covers(path) || path == room)
         })
         .build();
