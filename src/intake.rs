@@ -18,11 +18,12 @@ use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{
-    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, Script, Scrub, Setup, Upstream,
+    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, ScopeKind, Script, Scrub, Setup,
+    Upstream,
 };
 use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, SkillRef, Suite};
-use crate::pipeline::{Stand, SuiteMeans};
+use crate::model::{Diagnostics, Expect, SkillRef, Suite, Trial};
+use crate::pipeline::{Prior, Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{
@@ -330,6 +331,29 @@ pub struct Shared {
     /// Takes secrets out of what is recorded.
     pub scrub: Scrub,
     pub bench: Bench,
+}
+
+/// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
+/// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
+/// made without probes must go on to work.
+pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+    let mut probes = plan.probes(|index| !prior.known.contains_key(&index));
+    let mut answered = Vec::new();
+    for (at, planned) in plan.suites.iter().enumerate() {
+        let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
+        let answers = match (&planned.script, &ask.replay) {
+            _ if !is_asked => false,
+            (Some(script), _) => scripted(script)?.answers(ScopeKind::Probe),
+            (None, Some(tape)) => {
+                Cassette::read(tape)?.scopes().iter().any(|(kind, _)| *kind == ScopeKind::Probe)
+            }
+            (None, None) => true,
+        };
+        answered.push(answers);
+    }
+    let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
+    probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    Ok(probes)
 }
 
 /// Gateways and judges for the planned suites, in their order.

@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
-    Totals, TrialRecord, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, ProbeRecord, Ratio, Reliability,
+    Summary, Tokens, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -32,6 +32,7 @@ pub struct Tally {
     tokens: Tokens,
     cost: Cost,
     doubts: DoubtTally,
+    probes: Vec<ProbeRecord>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -107,11 +108,21 @@ impl Tally {
                 self.skipped += u64::from(is_skip(why));
             }
         }
-        self.tokens.input += record.usage.input;
-        self.tokens.output += record.usage.output;
-        self.tokens.cache_read += record.usage.cache_read;
-        self.tokens.cache_write += record.usage.cache_write;
-        self.cost = match (self.cost, record.cost_usd) {
+        self.spend(record.usage, record.cost_usd);
+    }
+
+    /// A probe is no trial, and costs what it costs.
+    pub fn add_probe(&mut self, probe: &ProbeRecord) {
+        self.probes.push(probe.clone());
+        self.spend(probe.usage, probe.cost_usd);
+    }
+
+    fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.tokens.input += usage.input;
+        self.tokens.output += usage.output;
+        self.tokens.cache_read += usage.cache_read;
+        self.tokens.cache_write += usage.cache_write;
+        self.cost = match (self.cost, cost_usd) {
             (Cost::Known(total), Some(more)) => Cost::Known(total + more),
             _ => Cost::Unknown,
         };
@@ -151,10 +162,11 @@ impl Tally {
         let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
         let exit = self.exit(&results, outcome);
         let cost_usd = match self.cost {
-            Cost::Known(total) if self.totals.trials > 0 => Some(total),
+            Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
             Cost::Known(_) | Cost::Unknown => None,
         };
-        let each = cost_usd.map(|total| total / self.totals.trials as f64);
+        let trials = self.totals.trials;
+        let each = cost_usd.filter(|_| trials > 0).map(|total| total / trials as f64);
         let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
@@ -167,6 +179,7 @@ impl Tally {
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),
             gates: results,
+            probes: self.probes.clone(),
             cases: self.case_summaries(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
@@ -214,6 +227,7 @@ impl Tally {
         match outcome {
             Outcome::Interrupted => return 130,
             Outcome::OverBudget => return 4,
+            Outcome::NotReady => return 3,
             Outcome::Completed => {}
         }
         // A gate that lacks answers has not failed; whether that is fatal is said below.
@@ -237,6 +251,8 @@ pub enum Outcome {
     Completed,
     Interrupted,
     OverBudget,
+    /// A probe showed that what was to be measured cannot be, so that nothing was begun.
+    NotReady,
 }
 
 fn is_skip(why: &Why) -> bool {

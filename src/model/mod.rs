@@ -13,6 +13,7 @@ mod gate;
 mod noise;
 mod observation;
 mod path;
+mod probe;
 mod ratio;
 mod record;
 mod remarks;
@@ -36,9 +37,11 @@ pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
+    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Refused, RefusedBy, Step,
+    ToolCall, Usage,
 };
 pub use path::RelPath;
+pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
 pub use record::{ActivationOutcome, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode};
+use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -30,6 +30,9 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     pub gates: Vec<GateResult>,
+    /// What was tried before anything was measured. One that did not fire ended the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRecord>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.

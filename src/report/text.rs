@@ -29,6 +29,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)?;
     verdict_line(results, out)?;
     writeln!(out)?;
+    probes(summary, out)?;
     cases(results, out)?;
     writeln!(out)?;
     figures_lines(summary, out)?;
@@ -56,6 +57,14 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
+}
+
+/// Those that kept the run from beginning. Of the others the cases tell.
+fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    for probe in summary.probes.iter().filter(|probe| !probe.fired) {
+        writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
+    }
+    Ok(())
 }
 
 /// What a judge left in doubt, as far as there is any.
