@@ -23,7 +23,7 @@ pub async fn probe_all(exam: &Arc<Exam>, tally: &mut Tally, sinks: &mut Sinks) -
     let mut probing = stream::iter(&exam.probes.trials)
         .take_while(|_| std::future::ready(may_begin(exam, false)))
         .map(|trial| probe(exam, trial, &say))
-        .buffer_unordered(exam.jobs);
+        .buffered(exam.jobs);
     let mut fired = 0;
     exam.prior.probes.iter().for_each(|probe| tally.add_probe(probe));
     loop {
