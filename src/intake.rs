@@ -43,6 +43,8 @@ pub struct Ask {
     pub dialect: Option<&'static str>,
     /// The skill under test, whatever the files say.
     pub skill: Option<PathBuf>,
+    /// Skills that are staged beside it in every arm.
+    pub with_skills: Vec<PathBuf>,
     /// A script in place of the model, whatever the files say.
     pub script: Option<PathBuf>,
     /// A cassette to write what the model is asked and answers.
@@ -94,6 +96,8 @@ pub enum IntakeError {
     Skill(#[from] crate::skill::SkillError),
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
     NotOfSuite { skill: String, suite: String },
+    #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
+    OwnRival { skill: String, suite: String },
     #[error("there is no agent \"{name}\"; there are {known}")]
     UnknownAgent { name: String, known: String },
     #[error("{0}")]
@@ -133,13 +137,15 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let files = load_all(&places, forced);
     let projects = places.into_iter().map(|(_, place)| place.project).collect();
     let skill = match &ask.skill {
-        Some(path) => {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            Some(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
-        }
+        Some(path) => Some(skill_at(path)?),
         None => None,
     };
     Ok(Reading { files, projects, skill })
+}
+
+fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
 }
 
 /// A suite that no file holds: one prompt, and whether the skill must fire.
@@ -230,7 +236,15 @@ pub fn settle(
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
-    for Placed { suite, project, .. } in reading.into_suites()? {
+    let rivals: Vec<SkillRef> =
+        ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
+    for Placed { mut suite, project, .. } in reading.into_suites()? {
+        for rival in &rivals {
+            if !suite.put_beside(rival.clone()) {
+                let (skill, suite) = (rival.name.clone(), suite.name.clone());
+                return Err(IntakeError::OwnRival { skill, suite });
+            }
+        }
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;

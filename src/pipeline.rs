@@ -32,8 +32,8 @@ use crate::gateway::{Gateway, Ledger};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
-    Verdict, Why,
+    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary, Trial,
+    TrialRecord, Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -185,11 +185,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     if let Some(notice) = exam.sandbox.notice() {
         tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
     }
-    let mut tally = Tally::default();
-    for trial in &exam.plan.trials {
-        let (planned, case) = exam.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
-    }
+    let mut tally = tally_of(&exam.plan);
     let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
@@ -412,11 +408,29 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
-/// The gates of every suite of which anything was to be run.
-fn gates(plan: &Plan) -> Vec<SuiteGate> {
+/// The tally of a plan before anything is done.
+fn tally_of(plan: &Plan) -> Tally {
+    let mut tally = Tally::default();
+    for trial in &plan.trials {
+        let (planned, case) = plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+    }
+    for suite in asked(plan).filter(|suite| !suite.rivals.is_empty()) {
+        let skills = suite.rivals.iter().map(|rival| rival.name.clone()).collect();
+        tally.beside(Rivals { suite: suite.name.clone(), skills });
+    }
+    tally
+}
+
+/// The suites of which anything is to be run.
+fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
     let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
-    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
-    suites
+    asked.into_iter().map(|index| &plan.suites[index].suite)
+}
+
+/// Their gates.
+fn gates(plan: &Plan) -> Vec<SuiteGate> {
+    asked(plan)
         .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }

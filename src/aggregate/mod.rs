@@ -17,7 +17,7 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, ProbeRecord, Ratio, Reliability,
+    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, ProbeRecord, Ratio, Reliability, Rivals,
     Summary, Tokens, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
@@ -33,6 +33,7 @@ pub struct Tally {
     cost: Cost,
     doubts: DoubtTally,
     probes: Vec<ProbeRecord>,
+    rivals: Vec<Rivals>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -111,6 +112,11 @@ impl Tally {
         self.spend(record.usage, record.cost_usd);
     }
 
+    /// Says which skills are beside those under test.
+    pub fn beside(&mut self, rivals: Rivals) {
+        self.rivals.push(rivals);
+    }
+
     /// A probe is no trial, and costs what it costs.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
@@ -181,6 +187,7 @@ impl Tally {
             gates: results,
             probes: self.probes.clone(),
             cases: self.case_summaries(),
+            rivals: self.rivals.clone(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
             arms: arms::summary(&self.cases, each),

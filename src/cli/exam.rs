@@ -34,6 +34,10 @@ use crate::web::Web;
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
 pub struct Carrying {
+    /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
+    /// up is the question (repeatable)
+    #[arg(long, value_name = "PATH")]
+    with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
@@ -143,6 +147,7 @@ impl Carrying {
             record: self.record.clone(),
             replay: self.replay.clone(),
             no_judge: self.no_judge,
+            with_skills: self.with_skill.clone(),
             ..ask
         }
     }
@@ -343,11 +348,15 @@ fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     for planned in &plan.suites {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
+        let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
+        let beside =
+            if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
         eprintln!(
-            "  {}: {} cases, at most {} each{scripted}",
+            "  {}: {} cases, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             planned.suite.cases.len(),
-            format_duration(settings.timeout.value)
+            format_duration(settings.timeout.value),
+            safe(&beside)
         );
     }
 }

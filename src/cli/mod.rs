@@ -237,6 +237,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Skill(_)
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
+            | IntakeError::OwnRival { .. }
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)

@@ -49,7 +49,8 @@ pub use sandbox::SandboxMode;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Routed, Summary, Tokens, Totals, VoidPair,
+    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Rivals, Routed, Summary, Tokens, Totals,
+    VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

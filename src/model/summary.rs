@@ -35,6 +35,9 @@ pub struct Summary {
     pub probes: Vec<ProbeRecord>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
+    /// Skills that were staged beside those under test, in every arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Rivals>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
@@ -48,6 +51,20 @@ pub struct Summary {
     /// nothing has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
+}
+
+/// The skills beside those under test in the rooms of a suite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rivals {
+    pub suite: String,
+    pub skills: Vec<String>,
+}
+
+impl Rivals {
+    /// One line for people.
+    pub fn in_words(&self) -> String {
+        format!("staged beside the skill in {}: {}", self.suite, self.skills.join(", "))
+    }
 }
 
 /// A pass rate, never without what is not in it.

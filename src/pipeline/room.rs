@@ -23,7 +23,7 @@ use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub struct Prepared<'p> {
     part: Part,
     /// The skill that it only tries, if it measures nothing.
-    probed: Option<String>,
+    tried: Option<String>,
     trial: &'p Trial,
     planned: &'p Planned,
     case: &'p Case,
@@ -59,8 +59,14 @@ pub async fn prepare<'p>(
     let workspace = stage_aside(exam, part, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
     let means = &exam.suites[trial.suite];
     let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || agent.route.is_some());
-    let own = planned.suite.skills.first().map(|skill| &skill.name);
-    let skill = workspace.staged.first().or(own).cloned().unwrap_or_default();
+    let tried = match part {
+        Part::Probes => plan.probed(trial).map(|skill| skill.name.clone()),
+        Part::Trials => None,
+    };
+    let named = names(planned, &workspace);
+    let meant = named.iter().find(|(own, _)| tried.as_deref().is_none_or(|tried| *own == tried));
+    let own = planned.suite.skills.first().map(|skill| skill.name.as_str());
+    let skill = meant.map(|(_, staged)| *staged).or(own).unwrap_or_default().to_owned();
     let kind = match part {
         Part::Probes => ScopeKind::Probe,
         Part::Trials => ScopeKind::Agent,
@@ -71,24 +77,8 @@ pub async fn prepare<'p>(
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn there which case this is.
     let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
-    let probed = match part {
-        Part::Probes => plan.probed(trial).map(|skill| skill.name.clone()),
-        Part::Trials => None,
-    };
-    let prepared = Prepared {
-        part,
-        probed,
-        trial,
-        planned,
-        case,
-        agent,
-        means,
-        workspace,
-        scope,
-        walls,
-        folder,
-        marker,
-    };
+    let prepared =
+        Prepared { part, tried, trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
             ScriptEnd::Done => {}
@@ -99,6 +89,12 @@ pub async fn prepare<'p>(
         }
     }
     Ok(prepared)
+}
+
+/// The skills under test: their own names, and those they have in the room.
+fn names<'n>(planned: &'n Planned, workspace: &'n Workspace) -> Vec<(&'n str, &'n str)> {
+    let placed = planned.suite.skills.iter().filter(|skill| skill.path.is_some());
+    placed.map(|skill| skill.name.as_str()).zip(workspace.staged.iter().map(String::as_str)).collect()
 }
 
 fn register(gateway: &Gateway, trial: &Trial, kind: ScopeKind, workspace: &Workspace, skill: &str) -> Scope {
@@ -218,7 +214,7 @@ impl Prepared<'_> {
     fn turns(&self) -> Vec<String> {
         match &self.case.stimulus {
             // Only now it is known what the skill is called in the room.
-            Stimulus::Turns(_) if self.probed.is_some() => {
+            Stimulus::Turns(_) if self.tried.is_some() => {
                 vec![probe::prompt(self.probed().unwrap_or_default())]
             }
             Stimulus::Turns(turns) => turns.clone(),
@@ -241,8 +237,9 @@ impl Prepared<'_> {
 
     /// The name that the skill which a probe is about has in the room.
     pub fn probed(&self) -> Option<&str> {
-        let about = self.probed.as_deref()?;
-        self.staged().find(|(own, _)| *own == about).map(|(_, staged)| staged)
+        let about = self.tried.as_deref()?;
+        let names = names(self.planned, &self.workspace);
+        names.into_iter().find(|(own, _)| *own == about).map(|(_, staged)| staged)
     }
 
     /// Every text that the model was told, where somebody listened.
@@ -252,7 +249,7 @@ impl Prepared<'_> {
 
     /// A question only counts as an ending where there was one turn to answer in, and something to ask.
     pub fn detect_questions(&self) -> bool {
-        if self.probed.is_some() {
+        if self.tried.is_some() {
             return false;
         }
         let one_turn = match &self.case.stimulus {
@@ -304,12 +301,8 @@ impl Prepared<'_> {
 
     /// The skills under test: their own names, and those they have in the room.
     fn skills(&self) -> Vec<(String, String)> {
-        self.staged().map(|(own, staged)| (own.to_owned(), staged.to_owned())).collect()
-    }
-
-    fn staged(&self) -> impl Iterator<Item = (&str, &str)> {
-        let placed = self.planned.suite.skills.iter().filter(|skill| skill.path.is_some());
-        placed.map(|skill| skill.name.as_str()).zip(self.workspace.staged.iter().map(String::as_str))
+        let names = names(self.planned, &self.workspace).into_iter();
+        names.map(|(own, staged)| (own.to_owned(), staged.to_owned())).collect()
     }
 
     /// Marks what was seen, the judge at an address of this trial's own.

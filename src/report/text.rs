@@ -36,6 +36,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for gate in &summary.gates {
         gate_line(gate, out)?;
     }
+    for rivals in &summary.rivals {
+        writeln!(out, "  {}", one_line(&rivals.in_words()))?;
+    }
     let doubts = in_words(&summary.doubts);
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;

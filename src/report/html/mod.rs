@@ -11,7 +11,7 @@ use std::io::Write;
 
 use super::markup::html;
 use super::{Form, Report, Results, figures};
-use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Totals};
+use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Totals};
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -203,7 +203,8 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
-    let notices = results.info.notices.iter().cloned().chain(probes);
+    let rivals = results.summary.rivals.iter().map(Rivals::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
     let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,
