@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::model::{Diagnostics, Digest};
-use crate::tree::{Node, Source, Syntax};
+use crate::tree::{Data, Node, Source, Syntax};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -66,6 +66,12 @@ impl Skill {
             said("name").filter(|name| !name.trim().is_empty()).unwrap_or_else(|| place_name(&file, form));
         let description = said("description");
         Ok(Self { name, description, form, body: body.to_owned(), front, file })
+    }
+
+    /// Whether the model may take it up by itself, and not only a user by its command.
+    pub fn model_may_use(&self) -> bool {
+        let said = self.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        !said.is_some_and(|node| node.data == Data::Bool(true))
     }
 
     /// The folder that belongs to the skill; for a command file, the folder it lies in.

@@ -237,12 +237,13 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Skill(_)
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
+            | IntakeError::OwnRival { .. }
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)
             | IntakeError::Missing(_),
         ) => 2,
-        None if error.downcast_ref::<StoreError>().is_some() => 3,
+        None if error.is::<StoreError>() || error.is::<run::NotReady>() => 3,
         None => 2,
     }
 }

@@ -29,11 +29,15 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)?;
     verdict_line(results, out)?;
     writeln!(out)?;
+    probes(summary, out)?;
     cases(results, out)?;
     writeln!(out)?;
     figures_lines(summary, out)?;
     for gate in &summary.gates {
         gate_line(gate, out)?;
+    }
+    for rivals in &summary.rivals {
+        writeln!(out, "  {}", one_line(&rivals.in_words()))?;
     }
     let doubts = in_words(&summary.doubts);
     if !doubts.is_empty() {
@@ -56,6 +60,14 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
+}
+
+/// Those that kept the run from beginning. Of the others the cases tell.
+fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    for probe in summary.probes.iter().filter(|probe| !probe.fired) {
+        writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
+    }
+    Ok(())
 }
 
 /// What a judge left in doubt, as far as there is any.

@@ -11,7 +11,7 @@ use std::io::Write;
 
 use super::markup::html;
 use super::{Form, Report, Results, figures};
-use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, Totals};
+use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Totals};
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -207,7 +207,10 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 }
 
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let notices = results.info.notices.iter().map(|notice| format!("<li>{}</li>", html(notice)));
+    let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
+    let rivals = results.summary.rivals.iter().map(Rivals::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,
         "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \

@@ -102,6 +102,12 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for notice in &results.info.notices {
         writeln!(out, "- {}", plain(notice))?;
     }
+    for rivals in &results.summary.rivals {
+        writeln!(out, "- {}", plain(&rivals.in_words()))?;
+    }
+    for probe in &results.summary.probes {
+        writeln!(out, "- {}", plain(&probe.in_words()))?;
+    }
     if results.info.scripted {
         writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;
     }
