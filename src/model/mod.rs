@@ -17,6 +17,7 @@ mod ratio;
 mod record;
 mod remarks;
 mod sandbox;
+mod standing;
 mod suite;
 mod summary;
 mod trial;
@@ -43,6 +44,7 @@ pub use ratio::Ratio;
 pub use record::{ActivationOutcome, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
+pub use standing::Standing;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
