@@ -18,6 +18,7 @@ mod ratio;
 mod record;
 mod remarks;
 mod sandbox;
+mod standing;
 mod suite;
 mod summary;
 mod trial;
@@ -46,6 +47,7 @@ pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
+pub use standing::Standing;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,

@@ -243,7 +243,35 @@ pub struct CaseSummary {
     pub checks: Vec<CheckSummary>,
 }
 
+impl Summary {
+    /// The trials that have to pass.
+    pub fn examined(&self) -> Totals {
+        Totals::of(self.cases.iter().filter(|case| case.is_examined()))
+    }
+
+    /// The trials that those are only compared with.
+    pub fn compared_with(&self) -> Totals {
+        Totals::of(self.cases.iter().filter(|case| !case.is_examined()))
+    }
+}
+
+impl Totals {
+    fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
+        cases.fold(Self::default(), |sum, case| Self {
+            trials: sum.trials + case.passed + case.failed + case.not_scored,
+            passed: sum.passed + case.passed,
+            failed: sum.failed + case.failed,
+            not_scored: sum.not_scored + case.not_scored,
+        })
+    }
+}
+
 impl CaseSummary {
+    /// Whether its trials have to pass: without the skill they are only compared with.
+    pub fn is_examined(&self) -> bool {
+        self.arm != Arm::WithoutSkill.name()
+    }
+
     /// The condition its trials ran under. `None` for an arm that this version does not know.
     pub fn condition(&self) -> Option<Condition> {
         let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));
