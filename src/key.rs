@@ -91,7 +91,11 @@ impl<'k> Keys<'k> {
             .iter()
             .filter_map(|name| self.user_env.get(name).map(|value| format!("{name}={value}")))
             .collect();
-        let digest = Digest::of_parts([name, &identity, &env.join("\n")].map(str::as_bytes));
+        // A copy of the skill with a canary in it is not the skill byte for byte.
+        let canary = agent.is_some_and(|agent| !agent.decoder.shows_skills).then_some("canary");
+        let env = env.join("\n");
+        let parts = [name, &identity, &env].into_iter().chain(canary);
+        let digest = Digest::of_parts(parts.map(str::as_bytes));
         self.programs.insert(name.to_owned(), digest.clone());
         digest
     }

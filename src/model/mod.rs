@@ -37,7 +37,7 @@ pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Refused, RefusedBy, Step,
+    Activated, ActivationEvidence, Canary, Change, FileChange, Fired, Observation, Refused, RefusedBy, Step,
     ToolCall, Usage,
 };
 pub use path::RelPath;
