@@ -120,12 +120,34 @@ fn a_skill_that_the_prompt_names_is_counted_apart() {
     let project = suite(
         &json!([{"name": "gull", "plugin": "birds", "test_cases": [
             case("/gull takes gull", "must_activate"),
+            case("$gull takes gull", "must_activate"),
+            case("/birds:gull takes gull", "must_activate"),
+            case("With $gull, it takes gull", "must_activate"),
             case("takes gull", "must_activate"),
         ]}]),
         &json!([]),
     );
     let found = run(&project, 0)["activation"].clone();
-    assert_eq!((counts(&found)[0], &found["invoked"]), (2, &json!(2)));
+    assert_eq!((counts(&found), &found["invoked"]), ([2, 0, 0, 0, 0, 0], &json!(8)));
+    let text = project.run(&["show"]).exits(0).stdout;
+    assert!(text.contains("8 runs named the skill themselves"), "{text}");
+}
+
+/// The agents' own streams do not show what the user invokes.
+#[test]
+fn a_skill_that_the_prompt_names_never_counts_as_did_not_fire() {
+    for expectation in ["must_activate", "should_not_activate", "acceptable"] {
+        let cases =
+            json!([case("$gull takes nothing", expectation), case("/gull takes nothing", expectation)]);
+        let skills = json!([{"name": "gull", "plugin": "birds", "test_cases": cases}]);
+        let summary = run(&suite(&skills, &json!([])), 3);
+        let found = &summary["activation"];
+        assert_eq!((counts(found), &found["invoked"]), ([0; 6], &json!(4)), "{expectation}");
+        assert_eq!(summary["totals"]["not_scored"], 4, "{expectation}");
+        for case in summary["cases"].as_array().expect("cases") {
+            assert_eq!(case["fired"], json!({"yes": 0, "no": 0, "unknown": 2}), "{expectation}");
+        }
+    }
 }
 
 /// Rooms of their own: what runs beside a trial changes nothing in it.
