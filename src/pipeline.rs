@@ -28,12 +28,12 @@ use self::room::Prepared;
 use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::{Gateway, Ledger};
+use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary, Trial,
-    TrialRecord, Usage, Verdict, Why,
+    Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary,
+    Trial, TrialRecord, Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -116,6 +116,11 @@ impl SuiteMeans {
             Some((_, Stand::Replay)) => "replay",
             Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
         }
+    }
+
+    /// What a judge's answers cost: those of a script nothing.
+    pub fn prices<'p>(&self, prices: &'p Prices) -> Option<&'p Prices> {
+        Some(prices).filter(|_| !matches!(self.gateway, Some((_, Stand::Script))))
     }
 }
 
@@ -321,11 +326,11 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         Err(record) => return *record,
     };
     let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
-    let fixture_notes = prepared.workspace.changed_fixtures();
-    let facts = prepared.facts(&seen, turns, &fixture_notes);
-    let marked = prepared.mark(exam, &seen, &fixture_notes).await;
+    let given = prepared.workspace.given();
+    let marked = prepared.mark(exam, &seen, &given).await;
 
-    notes.extend(fixture_notes);
+    notes.extend(given.iter().filter_map(Given::complaint));
+    let facts = prepared.facts(&seen, turns, given);
     let key = exam.prior.keys.get(index).cloned();
     let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
     let record = prepared.keep(exam, record, seen, facts).await;
@@ -370,6 +375,7 @@ fn recorded(
         fired: marked.fired,
         skills: marked.skills,
         remarks: marked.remarks,
+        judging: marked.judging,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -471,6 +477,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        judging: None,
     }
 }
 

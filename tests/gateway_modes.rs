@@ -266,6 +266,37 @@ fn a_judge_spends_from_the_same_purse() {
 }
 
 #[test]
+fn what_a_judge_costs_is_told_apart() {
+    let project = project();
+    project.write(
+        "model.yaml",
+        &MODEL.replace(
+            "- tools:\n          - name: report_marks",
+            "- usage: { input: 2000000, output: 1000000 }\n        tools:\n          - name: report_marks",
+        ),
+    );
+    project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 5, cache_read = 0, cache_write = 0 }\n");
+    let model = model(&project);
+    let told = run(&project, Some(&model), &["--prices", "prices.toml", "--model", "nobody-knows"]).exits(0);
+    let summary = told.json();
+    assert_eq!(summary["judging"]["cost_usd"], 7.0, "{summary}");
+    assert_eq!(summary["judging"]["tokens"]["output"], 1_000_000, "{summary}");
+    assert!(summary["tokens"]["output"].as_u64().is_some_and(|tokens| tokens < 1000), "{summary}");
+    let report = Ran::of(project.practicum(&["report", "--format", "md"]).output().expect("it starts"));
+    assert!(report.exits(0).stdout.contains("judge \\$7.0000"), "in words too");
+
+    // An answer that is there already costs nothing: a judge sees what is stored, and no secrets.
+    let mut grade = project.practicum(&["grade", "latest", "--json"]);
+    let grade =
+        grade.env("ANTHROPIC_BASE_URL", model.url("anthropic-messages")).env("ANTHROPIC_API_KEY", KEY);
+    let again = Ran::of(grade.output().expect("practicum starts")).exits(0).json();
+    assert_eq!(again["summary"]["totals"]["passed"], 1, "{again}");
+    assert_eq!(again["summary"]["judging"], Value::Null, "{again}");
+    let (_, log) = model.interrupt();
+    assert_eq!(log.lines().count(), 4, "three times by the agent and once by the judge: {log}");
+}
+
+#[test]
 fn a_budget_holds_between_trials_of_an_agent_that_cannot_be_metered() {
     let project = project();
     project.write(

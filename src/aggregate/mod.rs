@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, ProbeRecord, Ratio, Reliability, Rivals,
-    Summary, Tokens, Totals, TrialRecord, Usage, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio,
+    Reliability, Rivals, Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -29,7 +29,8 @@ pub struct Tally {
     /// In the order they were expected, which is the order of the plan.
     order: Vec<CaseKey>,
     totals: Totals,
-    tokens: Tokens,
+    tokens: Usage,
+    judging: Option<JudgingSummary>,
     cost: Cost,
     doubts: DoubtTally,
     probes: Vec<ProbeRecord>,
@@ -110,6 +111,12 @@ impl Tally {
             }
         }
         self.spend(record.usage, record.cost_usd);
+        if let Some(judging) = &record.judging {
+            let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
+            let all = self.judging.get_or_insert(free);
+            all.tokens.add(judging.usage);
+            all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
+        }
     }
 
     /// Says which skills are beside those under test.
@@ -124,10 +131,7 @@ impl Tally {
     }
 
     fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
-        self.tokens.input += usage.input;
-        self.tokens.output += usage.output;
-        self.tokens.cache_read += usage.cache_read;
-        self.tokens.cache_write += usage.cache_write;
+        self.tokens.add(usage);
         self.cost = match (self.cost, cost_usd) {
             (Cost::Known(total), Some(more)) => Cost::Known(total + more),
             _ => Cost::Unknown,
@@ -181,6 +185,7 @@ impl Tally {
             totals: self.totals,
             cost_usd,
             tokens: self.tokens,
+            judging: self.judging,
             seconds,
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),

@@ -4,24 +4,25 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 
 use super::advising::Asking;
 use super::gates::Gates;
 use super::report::Reports;
-use super::{runtime, sweep_up};
+use super::{counted, runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::history::{Wanted, estimate};
-use crate::improve::workspace_of;
+use crate::improve::Left;
 use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, Summary, format_duration};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
@@ -113,6 +114,9 @@ pub struct Carrying {
     /// Print the summary document, and nothing else, on standard output
     #[arg(long)]
     pub json: bool,
+    /// When no more trials are started.
+    #[arg(skip)]
+    until: Option<Instant>,
 }
 
 /// What is to be carried out.
@@ -185,10 +189,17 @@ impl Carrying {
         Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
-    /// The same for at most so much money.
+    /// The same for at most so much money and time.
     #[must_use]
-    pub fn within(self, usd: Option<f64>) -> Self {
-        Self { max_cost: usd.map(|usd| usd.to_string()).or(self.max_cost), ..self }
+    pub fn within(self, left: Left) -> Self {
+        let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+        let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
+        Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+    }
+
+    /// Whether it writes a cassette or plays one.
+    pub fn is_taped(&self) -> bool {
+        self.record.is_some() || self.replay.is_some()
     }
 
     pub fn asking(&self) -> Asking {
@@ -265,13 +276,19 @@ impl Carrying {
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
+            if let Some(until) = self.until {
+                let stop = stop.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep_until(until.into()).await;
+                    stop.after_running();
+                });
+            }
             let hidden = Hidden::new(
                 plan.suites
                     .iter()
                     .map(|planned| planned.suite.origin.path.clone())
                     .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
                     .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
-                    .chain(plan.suites.iter().flat_map(versions_beside))
                     .chain(
                         [&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute),
                     ),
@@ -330,9 +347,10 @@ fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     agents.sort_unstable();
     agents.dedup();
     eprintln!(
-        "plan: {} trials of {cases} cases in {} suites with {}",
-        plan.trials.len(),
-        plan.suites.len(),
+        "plan: {} of {} in {} with {}",
+        counted(plan.trials.len(), "trial"),
+        counted(cases, "case"),
+        counted(plan.suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {
@@ -464,11 +482,6 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         graded_from: None,
         replayed: false,
     }
-}
-
-/// Where the versions of a suite's skills are kept, with what judges said of them.
-fn versions_beside(planned: &Planned) -> impl Iterator<Item = PathBuf> {
-    planned.suite.skills.iter().filter_map(|skill| skill.path.as_deref().map(workspace_of))
 }
 
 fn absolute(path: &PathBuf) -> Option<PathBuf> {

@@ -248,6 +248,14 @@ fn complain(error: &anyhow::Error) -> u8 {
     }
 }
 
+/// `1 case`, `2 cases`.
+fn counted(count: impl TryInto<u64>, word: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
+    }
+}
+
 /// Writes to standard output. A reader who went away has seen enough.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;

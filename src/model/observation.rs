@@ -211,6 +211,40 @@ pub enum Change {
     Deleted,
 }
 
+/// A file that the agent was given to read, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    pub path: RelPath,
+    pub fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    Unchanged,
+    Changed,
+    Deleted,
+}
+
+impl Fate {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::Unchanged => "unchanged",
+            Fate::Changed => "changed",
+            Fate::Deleted => "deleted",
+        }
+    }
+}
+
+impl Given {
+    /// What a reader of the results has to know of it.
+    pub fn complaint(&self) -> Option<String> {
+        let word = self.fate.name();
+        (self.fate != Fate::Unchanged)
+            .then(|| format!("the agent {word} {}, which was given as read-only", self.path))
+    }
+}
+
 /// Tokens, as the agent or the API counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
@@ -221,6 +255,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

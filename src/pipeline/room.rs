@@ -10,13 +10,13 @@ use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
 use crate::model::{
-    Arm, Case, Digest, Ended, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+    Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
 };
 use crate::plan::{Planned, applicable};
 use crate::probe;
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
-use crate::stage::{self, Order, Workspace, captured};
+use crate::stage::{self, Order, Workspace, captured, worked_on};
 use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 
 /// A trial whose room is ready.
@@ -307,7 +307,7 @@ impl Prepared<'_> {
     }
 
     /// Marks what was seen, the judge at an address of this trial's own.
-    pub async fn mark(&self, exam: &Exam, seen: &Observation, fixture_notes: &[String]) -> Marked {
+    pub async fn mark(&self, exam: &Exam, seen: &Observation, given: &[Given]) -> Marked {
         let address = || {
             let gateway = self.means.gateway.as_ref().map(|(gateway, _)| gateway);
             gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
@@ -318,12 +318,13 @@ impl Prepared<'_> {
             Ok(judge) => Ok(judge.as_ref()),
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
-        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
-        self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
+        let (gateway, prices) = (self.means.stand_name(), self.means.prices(exam.ledger.prices()));
+        let jury = Jury { judge, sitting, address: &address, gateway, prices };
+        self.sheet(exam).mark(seen, &self.workspace.view(), given, &jury).await
     }
 
     /// What the files of the trial will not say.
-    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, fixture_notes: &[String]) -> TrialFacts {
+    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, given: Vec<Given>) -> TrialFacts {
         TrialFacts {
             schema_version: 1,
             stream: self.agent.decoder.name.to_owned(),
@@ -338,7 +339,7 @@ impl Prepared<'_> {
                 .collect(),
             canaries: self.workspace.canaries.clone(),
             left: Left::of(&self.workspace.folder),
-            fixture_notes: fixture_notes.to_vec(),
+            given,
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
@@ -353,10 +354,13 @@ impl Prepared<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
+        let given = self.case.room.files.clone();
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
             record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
+            let inputs = worked_on(&given, &workspace.folder);
+            record.notes.extend(captured(&inputs, &workspace.folder, &folder.join("inputs")));
             let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
                 record.notes.push(error.to_string());

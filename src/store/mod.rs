@@ -20,8 +20,8 @@ pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
 pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub use index::{
-    CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
-    RunRow, Scope, Spent, TrialFilter, TrialRow,
+    CaseCell, CaseRow, CheckCounts, CheckRow, Choices, Column, Found, Index, IndexError, IndexSink, Metric,
+    Order, Point, RunRow, Scope, Spent, SuiteRow, TrialFilter, TrialRow,
 };
 pub use labels::Label;
 pub use live::Live;
