@@ -48,6 +48,7 @@ impl Scene {
             hidden: &Hidden::new([project.join("answers.yaml")]),
             room: self.root.path().join("room"),
             alias_ending: "x7",
+            canaries: false,
         })
     }
 }
