@@ -29,6 +29,10 @@ fn a_planted_defect_is_mended_in_two_rounds() {
             .as_str()
             .is_some_and(|why| why.contains("not in the skill"))
     );
+    assert!(
+        improved["diff"].as_str().is_some_and(|diff| diff.contains("-Harbour: unsaid.\n")),
+        "{improved:#}"
+    );
     let blind = read(&project, "ferry-workspace/rounds/1/blind.json");
     fits("blind", &blind);
     assert_eq!(blind["cases"].as_array().map(Vec::len), improved["split"]["tuning"].as_array().map(Vec::len));
