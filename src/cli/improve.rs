@@ -354,7 +354,8 @@ fn in_words(improved: &Improved) -> String {
     for round in &improved.rounds {
         let version = round.version.map_or_else(|| "–".to_owned(), |version| format!("v{version}"));
         let word = if round.accepted { "accepted" } else { "not accepted" };
-        let blind = round.blind.map(|verdict| format!(", blindly {}", verdict.name())).unwrap_or_default();
+        let blind =
+            round.blind.map(|verdict| format!(" (blind judges: {})", verdict.name())).unwrap_or_default();
         out.push_str(&format!(
             "round {}: {version} passed {}{blind}, {word}: {}\n",
             round.round,
