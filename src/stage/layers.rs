@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::{copy_entry, is_eval_file};
+use super::project::{Hidden, copy_entry};
 use crate::model::{Fixture, RelPath};
 use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
 
@@ -43,6 +43,7 @@ pub fn skill(
     alias: Option<&str>,
     folder: &Path,
     skills_dir: &RelPath,
+    hidden: &Hidden,
 ) -> Result<String, StageError> {
     let skill = Skill::read(path)?;
     let name = alias.unwrap_or(&skill.name).to_owned();
@@ -58,7 +59,7 @@ pub fn skill(
             if std::fs::symlink_metadata(&to).is_ok() {
                 super::remove(&to);
             }
-            copy_tree(skill.folder(), &to, &is_eval_file)?;
+            copy_tree(skill.folder(), &to, &|path| hidden.covers(path))?;
             if alias.is_some() {
                 write_alias(&to.join(SKILL_FILE), &name)?;
             }

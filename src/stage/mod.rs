@@ -110,7 +110,7 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
     let rivals =
         order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
     for path in rivals.filter_map(|rival| rival.path.as_ref()) {
-        layers::skill(path, None, folder, order.skills_dir)?;
+        layers::skill(path, None, folder, order.skills_dir, order.hidden)?;
     }
     let mut staged = Vec::new();
     for skill in visible {
@@ -119,7 +119,7 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
             SkillName::Own => None,
             SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
         };
-        staged.push(layers::skill(path, name.as_deref(), folder, order.skills_dir)?);
+        staged.push(layers::skill(path, name.as_deref(), folder, order.skills_dir, order.hidden)?);
     }
     Ok(staged)
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::common::{self, wait_until};
-use super::ferry::{ONCE, SKILL, diligent, project, read, skill, usual_cases};
+use super::ferry::{ONCE, SKILL, diligent, evals, project, read, script, skill, usual_cases};
 
 #[test]
 fn limits_and_interruptions_leave_something_to_go_on_with() {
@@ -71,5 +71,15 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         let ran = project.run(&[&ONCE[..], flags].concat()).exits(2);
         assert!(ran.stderr.contains(part), "{}", ran.stderr);
     }
+    // A proposer would see every case of these, and could change them.
+    let mut suite = evals(&usual_cases());
+    suite["skill"] = json!(".");
+    project.write("ferry/cases.json", &suite.to_string());
+    project.write("ferry/script.yaml", &script(&[]).to_string());
+    let ran = project.run(&[&ONCE[..], &["--evals", "ferry/cases.json"]].concat()).exits(2);
+    assert!(ran.stderr.contains("among the skill's own files"), "{}", ran.stderr);
+    project.run(&["run", "ferry", "--evals", "ferry/cases.json", "--sandbox", "off"]).exits(1);
+    let ran = project.run(&["suggest", "ferry"]).exits(2);
+    assert!(ran.stderr.contains("among the skill's own files"), "{}", ran.stderr);
     assert!(!project.path().join("ferry-workspace").exists());
 }
