@@ -11,7 +11,7 @@ use anyhow::{Context, anyhow, bail};
 use super::advising::Asking;
 use super::gates::Gates;
 use super::report::Reports;
-use super::{runtime, sweep_up};
+use super::{counted, runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
@@ -25,7 +25,7 @@ use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
@@ -35,6 +35,10 @@ use crate::web::Web;
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
 pub struct Carrying {
+    /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
+    /// up is the question (repeatable)
+    #[arg(long, value_name = "PATH")]
+    with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
@@ -95,6 +99,9 @@ pub struct Carrying {
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
     #[arg(long, value_name = "auto|off|strict")]
     sandbox: Option<String>,
+    /// Measure activation without first telling each agent once to use each skill
+    #[arg(long)]
+    no_probe: bool,
     /// Show what would run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -144,6 +151,7 @@ impl Carrying {
             record: self.record.clone(),
             replay: self.replay.clone(),
             no_judge: self.no_judge,
+            with_skills: self.with_skill.clone(),
             ..ask
         }
     }
@@ -153,6 +161,7 @@ impl Carrying {
         let said = [
             (JOBS.name, self.jobs.clone()),
             (SANDBOX.name, self.sandbox.clone()),
+            (PROBE.name, self.no_probe.then(|| "false".to_owned())),
             (MAX_COST.name, self.max_cost.clone()),
             (MAX_TOKENS.name, self.max_tokens.clone()),
             (RETRIES.name, self.retries.clone()),
@@ -214,9 +223,13 @@ impl Carrying {
         });
         let shared = self.asking().shared(&layers, &project, &scrubber)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        let probes = match layers.pick_global(&PROBE).map_err(IntakeError::from)?.value {
+            true => intake::probes(&plan, &prior, &ask)?,
+            false => Plan::default(),
+        };
         if !self.quiet || self.dry_run {
-            show_plan(&plan, prior.count());
-            show_estimate(&plan, &prior, &project, jobs);
+            show_plan(&plan, prior.count(), probes.trials.len());
+            show_estimate(&plan, &probes, &prior, &project, jobs);
         }
         if self.dry_run {
             return Ok(None);
@@ -282,6 +295,7 @@ impl Carrying {
             );
             let exam = Exam {
                 plan,
+                probes,
                 agents,
                 suites,
                 user_env: environment,
@@ -327,15 +341,16 @@ fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<d
     }
 }
 
-fn show_plan(plan: &Plan, reused: usize) {
+fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
     eprintln!(
-        "plan: {} trials of {cases} cases in {} suites with {}",
-        plan.trials.len(),
-        plan.suites.len(),
+        "plan: {} of {} in {} with {}",
+        counted(plan.trials.len(), "trial"),
+        counted(cases, "case"),
+        counted(plan.suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {
@@ -344,22 +359,31 @@ fn show_plan(plan: &Plan, reused: usize) {
             plan.trials.len() - reused
         );
     }
+    if probes > 0 {
+        let many = if probes == 1 { "1 probe" } else { &format!("{probes} probes") };
+        eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
+    }
     for planned in &plan.suites {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
+        let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
+        let beside =
+            if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
         eprintln!(
-            "  {}: {} cases, at most {} each{scripted}",
+            "  {}: {} cases, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             planned.suite.cases.len(),
-            format_duration(settings.timeout.value)
+            format_duration(settings.timeout.value),
+            safe(&beside)
         );
     }
 }
 
 /// What it will take, by what it took before. A history that cannot be read is no reason not to run.
-fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs: usize) {
     let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
-    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+    let to_run = plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index));
+    for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
         let (planned, _) = plan.case(trial);
         let kind = Wanted {
             suite: planned.suite.name.clone(),

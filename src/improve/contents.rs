@@ -3,8 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::diff;
 use crate::model::{Digest, RelPath, Suite};
-use crate::skill::{SKILL_FILE, tidy};
-use crate::stage::is_eval_file;
+use crate::skill::{SKILL_FILE, is_eval_file, tidy};
 
 /// What a skill consists of: its files, without its evals and without what is not the skill's own.
 #[derive(Debug, Clone)]

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::StageError;
 use crate::model::SkillRef;
-use crate::skill::{SKILL_FILE, Skill, is_workspace, tidy};
+use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, tidy};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -39,22 +39,6 @@ const LEFT_OUT: [&str; 12] = [
     "dist",
     "build",
 ];
-
-/// Whether a path is an eval file or a folder of them, by its name.
-pub fn is_eval_file(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    name == "evals"
-        // Records say what was expected, also where the skill's folder is the project.
-        || name == ".practicum"
-        || name == "evals.json"
-        || name == "triggers.json"
-        || name == "trigger-queries.json"
-        || name.ends_with(".eval.json")
-        || name.ends_with(".practicum.yaml")
-        || name.ends_with(".practicum.yml")
-        // What a judge was asked stands on a cassette, too.
-        || name.ends_with(".cassette.jsonl")
-}
 
 /// Copies a project as git would see it, without evals and without the skills under test.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {

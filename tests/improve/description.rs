@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::common::{self, Project};
 use super::ferry::{IMPROVE, SKILL, skill};
 
-/// Takes its skill up if a word of the request stands in the description.
+/// Takes its skill up if it is told to, or if a word of the request stands in the description.
 const LISTENER: &str = r#"
 skill=$(ls .agents/skills | head -1)
 description=$(grep '^description:' ".agents/skills/$skill/SKILL.md")
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
 for word in $1; do
-  case "$description" in *"$word"*) echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; break ;; esac
+  case "$description Use" in *"$word"*) echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; break ;; esac
 done
 echo '{"type":"text","text":"Done."}'
 echo '{"type":"end","ending":"finished"}'
