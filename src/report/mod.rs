@@ -8,6 +8,7 @@ mod csv;
 mod diagnostics;
 mod documents;
 pub mod figures;
+mod fold;
 mod github;
 mod graded;
 mod html;
@@ -33,6 +34,7 @@ pub use documents::{
     Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
     ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
+pub use fold::fold;
 pub use graded::render as render_graded;
 pub use live::LiveView;
 pub use progress::Progress;
