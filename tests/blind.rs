@@ -156,6 +156,47 @@ fn a_judge_without_an_answer_decides_nothing() {
     assert_eq!((&found["not_compared"], &found["cases"][0]["confidence"]), (&json!(1), &Value::Null));
 }
 
+/// Two texts are compared by what the case of an eval file asks for and has judged.
+#[test]
+fn files_are_compared_by_the_request_and_the_statements_of_a_spec() {
+    let project = project();
+    project.write("a.txt", "hello");
+    project.write("b.txt", "kee-ow");
+    let spec = r#"{"skill_name": "gull", "test_args": "now", "user_prompt": "Please speak.",
+        "grading_criteria": [{"id": "gullish", "criterion": "Does it sound like a gull?"}],
+        "trigger_tests": {"should_trigger": ["speak"], "should_not_trigger": ["be quiet"]}}"#;
+    project.write(".claude/skills/gull/SKILL.md", &skill("kee-ow"));
+    project.write(".claude/skills/gull/SKILL.eval.json", spec);
+    project.write("fair.yaml", &fair_judge(&["gullish"]));
+    let compare = |more: &[&str]| {
+        let args = ["compare", "a.txt", "b.txt", "--blind", "--script", "fair.yaml", "--json"];
+        project.run(&[&args[..], more].concat())
+    };
+    let ran = compare(&["--spec", ".claude/skills/gull/SKILL.eval.json"]).exits(0);
+    let found = ran.json();
+    fits("blind", &found);
+    assert_eq!((&found["wins"], &found["cases"][0]["outcome"]), (&json!(1), &json!("second")));
+    let folders = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
+    let folder = folders.flatten().next().expect("one").path();
+    let file = found["cases"][0]["files"][0].as_str().expect("a name");
+    let comparison = read(&folder.join(file));
+    assert_eq!(comparison["eval_prompt"], "Please speak.");
+    assert!(comparison["scores"]["gullish"].is_object(), "{comparison}");
+
+    // Of several cases one must be named, and runs have their own.
+    let several = ["--spec", "evals/e.practicum.yaml"];
+    let told = compare(&several).exits(2).stderr;
+    assert!(told.contains("--case") && told.contains("case-1, case-2"), "{told}");
+    project.write("fair.yaml", &fair_judge(&["judge-it-sounds-like-a-gull"]));
+    compare(&[&several[..], &["--case", "case-2"]].concat()).exits(0);
+    let told = compare(&[&several[..], &["--case", "none"]].concat()).exits(2).stderr;
+    assert!(told.contains("no such case"), "{told}");
+    let run = run(&project);
+    let args =
+        ["compare", &run, &run, "--blind", "--script", "fair.yaml", "--spec", "evals/e.practicum.yaml"];
+    assert!(project.run(&args).exits(2).stderr.contains("--spec is for files"));
+}
+
 #[test]
 fn versions_that_were_not_run_are_compared_as_skills() {
     let project = project();
