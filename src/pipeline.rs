@@ -302,7 +302,7 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
+    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);

@@ -30,6 +30,9 @@ pub struct TrialFacts {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
+    /// No agent was run, because all that was asked is a prediction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_predicted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
