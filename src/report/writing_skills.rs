@@ -35,7 +35,8 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<()> {
         let scores = versions.entry(version).or_default();
         let suite = &record.suite;
         let compliance = conventions.entry(suite.clone()).or_insert_with(|| compliance(results, suite));
-        let Some(document) = grading(&record, version, compliance) else { continue };
+        let metrics = metrics(&results.folder(&record));
+        let Some(document) = grading(&record, version, compliance, metrics) else { continue };
         scores.extend(document["overall_score"].as_f64());
         let name = format!("{}_v{version}_run{}", file_name(&record.case), record.attempt);
         // Several agents, or ids that only look alike.
@@ -56,7 +57,7 @@ fn version(arm: Arm) -> Option<u32> {
 }
 
 /// `None` where the run has no criterion with such a score, or a required one has no answer.
-fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Value> {
+fn grading(record: &TrialRecord, version: u32, compliance: &Value, metrics: Value) -> Option<Value> {
     if matches!(record.verdict, Verdict::NotScored(_)) {
         return None;
     }
@@ -77,8 +78,10 @@ fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Val
             "reasoning": said(&check.rationale),
         })
     };
-    let flags = record.checks.iter().flat_map(|check| &check.flags);
-    let feedback: Vec<String> = flags.chain(&record.remarks.uncovered).map(|line| said(line)).collect();
+    let weak = record.checks.iter().filter_map(|check| Some((&check.check, check.weak.as_ref()?)));
+    let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
+    let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
+    let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();
     let claim = |claim: &Claim| {
         let (text, evidence) = (said(&claim.claim), said(&claim.evidence));
         json!({"claim": text, "verified": claim.verified, "evidence": evidence})
@@ -96,14 +99,24 @@ fn grading(record: &TrialRecord, version: u32, compliance: &Value) -> Option<Val
         "claims": record.remarks.claims.iter().map(claim).collect::<Vec<Value>>(),
         "user_notes_summary": notes.join("; "),
         "eval_feedback": feedback.join("; "),
-        "execution_metrics": {},
+        "execution_metrics": metrics,
     }))
 }
 
-/// The conventions that code can decide, of the skill as it is now.
+/// What the agent itself counted, if it left that beside its work; else nothing.
+fn metrics(trial: &Path) -> Value {
+    const LARGEST: u64 = 64 * 1024;
+    let path = trial.join("files/metrics.json");
+    let small = path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
+    let text = small.then(|| std::fs::read_to_string(&path).ok()).flatten();
+    let document: Option<Value> = text.and_then(|text| serde_json::from_str(&text).ok());
+    document.filter(Value::is_object).unwrap_or_else(|| json!({}))
+}
+
+/// The conventions that code can decide, of the skill as it is now. One that is gone keeps none.
 fn compliance(results: &Results, suite: &str) -> Value {
-    let found = skill_file(results, suite).filter(|file| file.is_file());
-    found.map_or_else(|| json!({}), |file| json!(convention_compliance(&Draft::read(&file))))
+    let file = skill_file(results, suite).unwrap_or_else(|| PathBuf::from(SKILL_FILE));
+    json!(convention_compliance(&Draft::read(&file)))
 }
 
 fn skill_file(results: &Results, suite: &str) -> Option<PathBuf> {

@@ -144,6 +144,7 @@ mod tests {
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,
+            only_predicted: false,
         };
         let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;
         let lengths: Vec<u64> = lengths.iter().map(|turn| turn.bytes).collect();
