@@ -4,6 +4,7 @@
 //! Never: knows a format, an agent or a check by name.
 
 mod again;
+mod probing;
 mod queue;
 mod reuse;
 mod room;
@@ -23,6 +24,7 @@ pub use queue::Retry;
 pub use reuse::{Known, Prior};
 
 use self::queue::{Next, Queue};
+use self::room::Prepared;
 use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
@@ -30,12 +32,12 @@ use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord,
-    Usage, Verdict, Why,
+    Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary,
+    Trial, TrialRecord, Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
-use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
+use crate::run::{Cancel, Conversed, Held, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
@@ -44,6 +46,8 @@ use crate::web::Web;
 /// Everything a run needs.
 pub struct Exam {
     pub plan: Plan,
+    /// What is tried before anything is measured, of the same suites.
+    pub probes: Plan,
     pub agents: BTreeMap<String, Agent>,
     /// One for each suite of the plan.
     pub suites: Vec<SuiteMeans>,
@@ -78,6 +82,22 @@ pub struct Exam {
     pub noise: Option<Noise>,
     /// Whether a case is run no more once its runs tell enough.
     pub stop_early: bool,
+}
+
+/// The two parts of an exam.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Probes,
+    Trials,
+}
+
+impl Exam {
+    fn plan_of(&self, part: Part) -> &Plan {
+        match part {
+            Part::Probes => &self.probes,
+            Part::Trials => &self.plan,
+        }
+    }
 }
 
 /// What one suite is run and judged with.
@@ -170,11 +190,8 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     if let Some(notice) = exam.sandbox.notice() {
         tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
     }
-    let mut tally = Tally::default();
-    for trial in &exam.plan.trials {
-        let (planned, case) = exam.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
-    }
+    let mut tally = tally_of(&exam.plan);
+    let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
@@ -189,6 +206,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
+                continue;
+            }
+            if !ready {
                 continue;
             }
             // What was already begun has cost something, which only its record can tell.
@@ -222,7 +242,8 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
                 None => continue,
             },
         };
-        let record = match queue.settle(index, record, retry_of(&exam, index), Instant::now()) {
+        let retry = retry_of(&exam, &exam.plan.trials[index]);
+        let record = match queue.settle(index, record, retry, Instant::now()) {
             Next::Done { record, retried } => {
                 if retried && let Err(error) = exam.run_dir.write_record(&record, &exam.scrubber) {
                     tell(&mut sinks, &RunEvent::Notice { text: error.to_string() });
@@ -231,8 +252,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
             }
             Next::Again { wait, everyone, why } => {
                 // What cannot be set aside is written over.
-                let _ = exam.run_dir.set_aside(&exam.plan.trials[index].id);
-                tell(&mut sinks, &waiting_event(&exam.plan, index, wait, everyone, &why));
+                let trial = &exam.plan.trials[index];
+                let _ = exam.run_dir.set_aside(&exam.run_dir.trial(&trial.id));
+                tell(&mut sinks, &waiting_event(&exam.plan, trial, wait, everyone, &why));
                 continue;
             }
         };
@@ -254,6 +276,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     let outcome = match exam.stop.is_stopping() {
         true => Outcome::Interrupted,
         false if broke => Outcome::OverBudget,
+        false if !ready => Outcome::NotReady,
         false => Outcome::Completed,
     };
     if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
@@ -298,16 +321,11 @@ fn may_begin(exam: &Exam, failed: bool) -> bool {
 /// One trial: stage, run, observe, mark, judge, keep.
 async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let trial = &exam.plan.trials[index];
-    let prepared = match room::prepare(exam, trial).await {
+    let prepared = match room::prepare(exam, Part::Trials, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
-    let turns =
-        raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
-    notes.extend(prepared.tear_down(exam).await);
-    let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
-    prepared.settle(exam, &mut seen);
+    let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
     let given = prepared.workspace.given();
     let marked = prepared.mark(exam, &seen, &given).await;
 
@@ -318,6 +336,26 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let record = prepared.keep(exam, record, seen, facts).await;
     drop(held);
     record
+}
+
+/// What was seen of an agent in its room.
+struct Watched {
+    seen: Observation,
+    turns: Vec<TurnFacts>,
+    notes: Vec<String>,
+    /// Its part of the memory that all share, until its record is kept.
+    held: Held,
+}
+
+/// Runs the agent, clears up after it, and observes.
+async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
+    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
+    let turns =
+        raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
+    notes.extend(prepared.tear_down(exam).await);
+    let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    prepared.settle(exam, &mut seen);
+    Watched { seen, turns, notes, held }
 }
 
 /// Puts together what the stages found.
@@ -347,8 +385,8 @@ fn recorded(
 }
 
 /// Where answers are scripted, the same question gets the same one, and trying again is in vain.
-fn retry_of(exam: &Exam, index: usize) -> Option<Retry> {
-    let stand = exam.suites[exam.plan.trials[index].suite].gateway.as_ref().map(|(_, stand)| *stand);
+fn retry_of(exam: &Exam, trial: &Trial) -> Option<Retry> {
+    let stand = exam.suites[trial.suite].gateway.as_ref().map(|(_, stand)| *stand);
     let in_vain = matches!(stand, Some(Stand::Script | Stand::Replay)) || exam.stop.is_stopping();
     (!in_vain).then_some(exam.retry)
 }
@@ -362,8 +400,8 @@ async fn sleep(until: Option<Instant>) {
     }
 }
 
-fn waiting_event(plan: &Plan, index: usize, wait: Duration, everyone: bool, why: &str) -> RunEvent {
-    let case = &plan.case(&plan.trials[index]).1.id;
+fn waiting_event(plan: &Plan, trial: &Trial, wait: Duration, everyone: bool, why: &str) -> RunEvent {
+    let case = &plan.case(trial).1.id;
     let who = if everyone { "all trials wait" } else { "it waits" };
     let text = format!("{case}: {why}; {who} {:.1} s and then it is tried again", wait.as_secs_f64());
     RunEvent::Notice { text }
@@ -376,11 +414,29 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
-/// The gates of every suite of which anything was to be run.
-fn gates(plan: &Plan) -> Vec<SuiteGate> {
+/// The tally of a plan before anything is done.
+fn tally_of(plan: &Plan) -> Tally {
+    let mut tally = Tally::default();
+    for trial in &plan.trials {
+        let (planned, case) = plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+    }
+    for suite in asked(plan).filter(|suite| !suite.rivals.is_empty()) {
+        let skills = suite.rivals.iter().map(|rival| rival.name.clone()).collect();
+        tally.beside(Rivals { suite: suite.name.clone(), skills });
+    }
+    tally
+}
+
+/// The suites of which anything is to be run.
+fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
     let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
-    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
-    suites
+    asked.into_iter().map(|index| &plan.suites[index].suite)
+}
+
+/// Their gates.
+fn gates(plan: &Plan) -> Vec<SuiteGate> {
+    asked(plan)
         .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::agents::{self, DecoderKind};
 use crate::model::{Step, TrialRecord};
 use crate::store::TrialFacts;
@@ -40,6 +42,43 @@ pub fn told(folder: &Path, record: &TrialRecord, most: u64) -> Told {
     }
     Told { steps, whole: length <= most }
 }
+
+/// What a tool was asked, as a person reads it: part by part, a text of several lines as it is.
+pub fn asked(input: &Value) -> String {
+    match input {
+        Value::Object(parts) => {
+            let parts: Vec<String> = parts.iter().map(|(name, value)| part(name, value)).collect();
+            parts.join("\n")
+        }
+        other => plain(other),
+    }
+}
+
+fn part(name: &str, value: &Value) -> String {
+    match plain(value) {
+        text if text.contains('\n') => format!("{name}:\n{text}"),
+        text => format!("{name}: {text}"),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// The same in a line: the first thing that it was given.
+pub fn gist(input: &Value) -> String {
+    let first = match input {
+        Value::Object(parts) => parts.values().find_map(Value::as_str),
+        other => other.as_str(),
+    };
+    first.and_then(|text| text.lines().next()).unwrap_or_default().chars().take(LONGEST_GIST).collect()
+}
+
+const LONGEST_GIST: usize = 120;
 
 /// What a part of the transcript says.
 fn said(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>) -> Vec<Step> {
@@ -103,6 +142,23 @@ mod tests {
         assert_eq!(told(100), Told { steps, whole: true });
         let steps = vec![user("a"), text("first"), user("b"), text("sec")];
         assert_eq!(told(9), Told { steps, whole: false });
+    }
+
+    #[test]
+    fn what_a_tool_was_asked_can_be_read() {
+        for (input, expected, brief) in [
+            (
+                serde_json::json!({"file_path": "a.md", "content": "# A\n\nb\n", "limit": 2}),
+                "file_path: a.md\ncontent:\n# A\n\nb\n\nlimit: 2",
+                "a.md",
+            ),
+            (serde_json::json!({"todos": [1]}), "todos:\n[\n  1\n]", ""),
+            (serde_json::json!("ls\n-la"), "ls\n-la", "ls"),
+            (serde_json::json!({}), "", ""),
+            (Value::Null, "null", ""),
+        ] {
+            assert_eq!((asked(&input).as_str(), gist(&input).as_str()), (expected, brief));
+        }
     }
 
     #[test]

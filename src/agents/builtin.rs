@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript,
+    refused_by_tool, skill_read_in,
 };
 use crate::builtin::events::{Ending, Event, Via};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
@@ -133,6 +134,9 @@ impl Jsonl {
         let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { return };
         call.ok = Some(ok);
         call.result = Some(content);
+        if !ok && call.name == "Skill" {
+            self.out.refused.extend(refused_by_tool(call, "skill"));
+        }
         let read = call.input["file_path"].as_str().and_then(skill_read_in);
         if ok
             && call.name == "Read"

@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, Ratio, Reliability,
-    Summary, Totals, TrialRecord, Usage, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio,
+    Reliability, Rivals, Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -33,6 +33,8 @@ pub struct Tally {
     judging: Option<JudgingSummary>,
     cost: Cost,
     doubts: DoubtTally,
+    probes: Vec<ProbeRecord>,
+    rivals: Vec<Rivals>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -108,14 +110,29 @@ impl Tally {
                 self.skipped += u64::from(is_skip(why));
             }
         }
-        self.tokens.add(record.usage);
+        self.spend(record.usage, record.cost_usd);
         if let Some(judging) = &record.judging {
             let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
             let all = self.judging.get_or_insert(free);
             all.tokens.add(judging.usage);
             all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
         }
-        self.cost = match (self.cost, record.cost_usd) {
+    }
+
+    /// Says which skills are beside those under test.
+    pub fn beside(&mut self, rivals: Rivals) {
+        self.rivals.push(rivals);
+    }
+
+    /// A probe is no trial, and costs what it costs.
+    pub fn add_probe(&mut self, probe: &ProbeRecord) {
+        self.probes.push(probe.clone());
+        self.spend(probe.usage, probe.cost_usd);
+    }
+
+    fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.tokens.add(usage);
+        self.cost = match (self.cost, cost_usd) {
             (Cost::Known(total), Some(more)) => Cost::Known(total + more),
             _ => Cost::Unknown,
         };
@@ -155,10 +172,11 @@ impl Tally {
         let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
         let exit = self.exit(&results, outcome);
         let cost_usd = match self.cost {
-            Cost::Known(total) if self.totals.trials > 0 => Some(total),
+            Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
             Cost::Known(_) | Cost::Unknown => None,
         };
-        let each = cost_usd.map(|total| total / self.totals.trials as f64);
+        let trials = self.totals.trials;
+        let each = cost_usd.filter(|_| trials > 0).map(|total| total / trials as f64);
         let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
@@ -172,7 +190,9 @@ impl Tally {
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),
             gates: results,
+            probes: self.probes.clone(),
             cases: self.case_summaries(),
+            rivals: self.rivals.clone(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
             arms: arms::summary(&self.cases, each),
@@ -219,6 +239,7 @@ impl Tally {
         match outcome {
             Outcome::Interrupted => return 130,
             Outcome::OverBudget => return 4,
+            Outcome::NotReady => return 3,
             Outcome::Completed => {}
         }
         // A gate that lacks answers has not failed; whether that is fatal is said below.
@@ -242,6 +263,8 @@ pub enum Outcome {
     Completed,
     Interrupted,
     OverBudget,
+    /// A probe showed that what was to be measured cannot be, so that nothing was begun.
+    NotReady,
 }
 
 fn is_skip(why: &Why) -> bool {

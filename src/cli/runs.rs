@@ -35,12 +35,10 @@ fn runs(args: &Args) -> anyhow::Result<()> {
     rows.iter().try_for_each(|run| print(&format!("{}\n", line(run, &folder.join(&run.id)))))
 }
 
-/// How a run stands: its exit code, still going on, or broken off.
+/// How a run stands: what it came to, still going on, or broken off.
 fn state(run: &RunRow, folder: &Path) -> String {
-    match run.exit {
-        Some(0) => "passed".to_owned(),
-        Some(1) => "failed".to_owned(),
-        Some(exit) => format!("incomplete (exit {exit})"),
+    match run.standing() {
+        Some(standing) => standing.name().to_owned(),
         None if Live::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
         None => "broken off; practicum run --resume goes on".to_owned(),
     }
@@ -61,12 +59,12 @@ fn listed(run: &RunRow, folder: &Path) -> ListedRun {
 }
 
 fn line(run: &RunRow, folder: &Path) -> String {
-    let mut counts = match run.trials() {
+    let mut counts = match run.examined.trials {
         0 => String::new(),
-        trials => format!("  {}/{trials} passed", run.passed),
+        trials => format!("  {}/{trials} passed", run.examined.passed),
     };
-    if run.not_scored > 0 {
-        counts.push_str(&format!(", {} not scored", run.not_scored));
+    if run.examined.not_scored > 0 {
+        counts.push_str(&format!(", {} not scored", run.examined.not_scored));
     }
     format!("{}  {}{counts}", safe(&run.id), state(run, folder))
 }

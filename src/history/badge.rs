@@ -1,5 +1,6 @@
 use serde::Serialize;
 
+use crate::model::Standing;
 use crate::store::RunRow;
 
 /// A run in a few words, for a page that only wants to know.
@@ -33,16 +34,16 @@ impl Badge {
     pub fn of(label: &str, run: Option<&RunRow>) -> Self {
         let badge = |message: String, tone: Tone| Self { label: label.to_owned(), message, tone };
         let Some(run) = run else { return badge("no runs".to_owned(), Tone::Unsure) };
-        let tone = match run.exit {
-            Some(0) => Tone::Good,
-            Some(1) => Tone::Bad,
-            Some(_) | None => Tone::Unsure,
-        };
-        let told = run.passed + run.failed;
-        match (tone, told) {
-            (_, 0) => badge("nothing scored".to_owned(), Tone::Unsure),
-            (Tone::Unsure, _) => badge(format!("{} of {told} passed, incomplete", run.passed), tone),
-            (Tone::Good | Tone::Bad, _) => badge(format!("{} of {told} passed", run.passed), tone),
+        let (passed, told) = (run.examined.passed, run.examined.passed + run.examined.failed);
+        let counted = format!("{passed} of {told} passed");
+        match (told, run.standing()) {
+            (0, _) => badge("nothing scored".to_owned(), Tone::Unsure),
+            (_, Some(Standing::Passed)) => badge(counted, Tone::Good),
+            (_, Some(Standing::Failed)) => badge(counted, Tone::Bad),
+            (_, Some(Standing::Ungated)) => badge(format!("{counted}, no gate"), Tone::Unsure),
+            (_, Some(Standing::Incomplete | Standing::OverBudget | Standing::Interrupted) | None) => {
+                badge(format!("{counted}, incomplete"), Tone::Unsure)
+            }
         }
     }
 
@@ -110,6 +111,7 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Totals;
 
     fn run(exit: Option<u8>, passed: u64, failed: u64) -> RunRow {
         RunRow {
@@ -119,9 +121,11 @@ mod tests {
             replayed: false,
             planned: 3,
             exit,
-            passed,
-            failed,
+            ungated: exit == Some(0) && failed > 0,
+            passed: 0,
+            failed: 9,
             not_scored: 0,
+            examined: Totals { trials: passed + failed, passed, failed, not_scored: 0 },
             cost_usd: None,
             seconds: None,
         }
@@ -133,6 +137,7 @@ mod tests {
             (None, "no runs", Tone::Unsure),
             (Some(run(Some(0), 3, 0)), "3 of 3 passed", Tone::Good),
             (Some(run(Some(1), 2, 1)), "2 of 3 passed", Tone::Bad),
+            (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", Tone::Unsure),
             (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
             (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
             (Some(run(Some(3), 0, 0)), "nothing scored", Tone::Unsure),

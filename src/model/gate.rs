@@ -88,6 +88,16 @@ impl GateResult {
     pub fn fails(&self) -> bool {
         !self.ok && self.value.is_some_and(|value| value < self.threshold)
     }
+
+    /// How it stands, in a word or two.
+    pub fn standing(&self) -> &'static str {
+        match (self.ok, self.value) {
+            (true, _) => "holds",
+            (false, None) => "not measured",
+            (false, Some(_)) if self.fails() => "fails",
+            (false, Some(_)) => "open",
+        }
+    }
 }
 
 /// A gate after the run.

@@ -20,6 +20,9 @@ pub struct Observation {
     #[serde(default)]
     pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
+    /// Skills that it tried to take up and was not given.
+    #[serde(default)]
+    pub refused: Vec<Refused>,
     /// Whether the agent's stream would not have shown a tool call.
     #[serde(default)]
     pub hides_tools: bool,
@@ -79,6 +82,25 @@ impl ActivationEvidence {
     }
 }
 
+/// A skill that the agent called for and did not get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// As the agent named it, without a plugin's namespace.
+    pub skill: String,
+    pub by: RefusedBy,
+    /// What the agent was told.
+    pub said: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedBy {
+    /// The skill tool: it knows no such skill, or cannot give it.
+    SkillTool,
+    /// The agent's own rules of what may be done unasked.
+    Permissions,
+}
+
 /// Whether a skill fired in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
@@ -99,6 +121,7 @@ impl Observation {
             skills_listed: None,
             commands_listed: Vec::new(),
             activated: Vec::new(),
+            refused: Vec::new(),
             hides_tools: false,
             files: Vec::new(),
             usage: Usage::default(),

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, Usage};
+use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, Usage};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,8 +33,14 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     pub gates: Vec<GateResult>,
+    /// What was tried before anything was measured. One that did not fire ended the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRecord>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
+    /// Skills that were staged beside those under test, in every arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Rivals>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
@@ -56,6 +62,20 @@ pub struct JudgingSummary {
     pub tokens: Usage,
     /// `None` when the price of any model is not known.
     pub cost_usd: Option<f64>,
+}
+
+/// The skills beside those under test in the rooms of a suite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rivals {
+    pub suite: String,
+    pub skills: Vec<String>,
+}
+
+impl Rivals {
+    /// One line for people.
+    pub fn in_words(&self) -> String {
+        format!("staged beside the skill in {}: {}", self.suite, self.skills.join(", "))
+    }
 }
 
 /// A pass rate, never without what is not in it.
@@ -223,7 +243,35 @@ pub struct CaseSummary {
     pub checks: Vec<CheckSummary>,
 }
 
+impl Summary {
+    /// The trials that have to pass.
+    pub fn examined(&self) -> Totals {
+        Totals::of(self.cases.iter().filter(|case| case.is_examined()))
+    }
+
+    /// The trials that those are only compared with.
+    pub fn compared_with(&self) -> Totals {
+        Totals::of(self.cases.iter().filter(|case| !case.is_examined()))
+    }
+}
+
+impl Totals {
+    fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
+        cases.fold(Self::default(), |sum, case| Self {
+            trials: sum.trials + case.passed + case.failed + case.not_scored,
+            passed: sum.passed + case.passed,
+            failed: sum.failed + case.failed,
+            not_scored: sum.not_scored + case.not_scored,
+        })
+    }
+}
+
 impl CaseSummary {
+    /// Whether its trials have to pass: without the skill they are only compared with.
+    pub fn is_examined(&self) -> bool {
+        self.arm != Arm::WithoutSkill.name()
+    }
+
     /// The condition its trials ran under. `None` for an arm that this version does not know.
     pub fn condition(&self) -> Option<Condition> {
         let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));

@@ -8,8 +8,8 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::reuse::take_over;
-use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
-use crate::aggregate::{Outcome, Tally};
+use super::{Stop, SuiteMeans, gates, recorded, tally_of, tell};
+use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
@@ -58,11 +58,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
             trials: again.plan.trials.len(),
         },
     );
-    let mut tally = Tally::default();
-    for trial in &again.plan.trials {
-        let (planned, case) = again.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
-    }
+    let mut tally = tally_of(&again.plan);
     let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))

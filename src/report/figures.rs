@@ -67,17 +67,16 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
     let value = estimate(Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 });
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
     let worst = gate.worst.filter(|_| open).map(|worst| format!(", at worst {worst:.2}")).unwrap_or_default();
-    let word = match (gate.ok, gate.value) {
-        (true, _) => "holds",
-        (false, None) => "not measured",
-        (false, Some(_)) if open => "open",
-        (false, Some(_)) => "fails",
-    };
     let spared = match gate.spared.as_slice() {
         [] => String::new(),
         names => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
     };
-    (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), word)
+    (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), gate.standing())
+}
+
+/// The gate that a run without one would want first.
+pub fn usual_gate(of: &Summary) -> &'static str {
+    if of.activation.is_some() { "f1=0.8" } else { "pass_rate=0.8" }
 }
 
 /// Activation in a few lines: all of it, then each skill if there are several.

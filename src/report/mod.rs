@@ -10,6 +10,7 @@ mod documents;
 pub mod figures;
 mod github;
 mod graded;
+mod grading;
 mod html;
 mod json;
 mod junit;
@@ -34,10 +35,12 @@ pub use documents::{
     ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
 pub use graded::render as render_graded;
+pub use grading::Grading;
 pub use live::LiveView;
 pub use progress::Progress;
 pub use results::Results;
 pub use safe::safe;
+pub use writing_skills::free;
 
 /// One output format. A new one is a file and a line in `REPORTS`.
 pub struct Report {

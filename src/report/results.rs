@@ -3,7 +3,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::model::{Arm, CaseSummary, Summary, Totals, TrialRecord, Verdict};
+use crate::model::{CaseSummary, Summary, Totals, TrialRecord, Verdict};
 use crate::store::{RunDir, RunInfo, StoredTrials};
 
 /// What a report is made from: a stored run, its trials read as they are asked for.
@@ -39,22 +39,14 @@ impl Results {
 
     /// Trials that did not pass and should have. Those without the skill are only compared with.
     pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
-        let troubled = |case: &&CaseSummary| is_examined(case) && case.failed + case.not_scored > 0;
+        let troubled = |case: &&CaseSummary| case.is_examined() && case.failed + case.not_scored > 0;
         let trials = self.summary.cases.iter().filter(troubled).flat_map(|case| self.trials(case));
         trials.filter(|trial| trial.as_ref().map_or(true, |record| record.verdict != Verdict::Pass))
     }
 
     /// The trials that have to pass, and those without the skill, which are only compared with.
     pub fn totals(&self) -> (Totals, Totals) {
-        let mut totals = (Totals::default(), Totals::default());
-        for case in &self.summary.cases {
-            let of = if is_examined(case) { &mut totals.0 } else { &mut totals.1 };
-            of.trials += case.passed + case.failed + case.not_scored;
-            of.passed += case.passed;
-            of.failed += case.failed;
-            of.not_scored += case.not_scored;
-        }
-        totals
+        (self.summary.examined(), self.summary.compared_with())
     }
 
     /// Where a trial's files are.
@@ -84,11 +76,6 @@ impl Results {
         }
         names
     }
-}
-
-/// Whether a case has something to pass.
-pub fn is_examined(case: &CaseSummary) -> bool {
-    case.arm != Arm::WithoutSkill.name()
 }
 
 /// What the cases of a run asked.

@@ -2,12 +2,20 @@
 
 use anstyle::{AnsiColor, Style};
 
-use crate::model::GateResult;
+use crate::model::{GateResult, Standing};
 
 pub const GOOD: Style = AnsiColor::Green.on_default().bold();
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
 pub const UNSURE: Style = AnsiColor::Yellow.on_default().bold();
 pub const FAINT: Style = Style::new().dimmed();
+
+pub fn standing(standing: Standing) -> Style {
+    match standing {
+        Standing::Passed => GOOD,
+        Standing::Failed => BAD,
+        Standing::Ungated | Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => UNSURE,
+    }
+}
 
 pub fn gate(gate: &GateResult) -> Style {
     match (gate.ok, gate.fails()) {

@@ -1,10 +1,11 @@
 use std::io::Write;
 
 use super::markup::{cut, one_line};
-use super::results::is_examined;
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, styles};
-use crate::model::{CaseSummary, CheckResult, Doubts, GateResult, Summary, TrialRecord, Verdict, Why};
+use crate::model::{
+    CaseSummary, CheckResult, Doubts, GateResult, Standing, Summary, TrialRecord, Verdict, Why,
+};
 
 /// The closing summary for a terminal: the verdict first.
 pub static REPORT: Report = Report {
@@ -29,11 +30,23 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)?;
     verdict_line(results, out)?;
     writeln!(out)?;
+    probes(summary, out)?;
     cases(results, out)?;
     writeln!(out)?;
     figures_lines(summary, out)?;
     for gate in &summary.gates {
         gate_line(gate, out)?;
+    }
+    for rivals in &summary.rivals {
+        writeln!(out, "  {}", one_line(&rivals.in_words()))?;
+    }
+    if summary.standing() == Standing::Ungated {
+        let words = "what failed could not fail the run";
+        writeln!(
+            out,
+            "  {UNSURE}no gate{UNSURE:#}: {words}; --gate {} sets one",
+            figures::usual_gate(summary)
+        )?;
     }
     let doubts = in_words(&summary.doubts);
     if !doubts.is_empty() {
@@ -58,6 +71,14 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
 }
 
+/// Those that kept the run from beginning. Of the others the cases tell.
+fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    for probe in summary.probes.iter().filter(|probe| !probe.fired) {
+        writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
+    }
+    Ok(())
+}
+
 /// What a judge left in doubt, as far as there is any.
 fn in_words(doubts: &Doubts) -> Vec<String> {
     let Doubts { weak_checks, unsupported_marks, uncovered, unverified_claims } = *doubts;
@@ -72,12 +93,15 @@ fn in_words(doubts: &Doubts) -> Vec<String> {
 }
 
 fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, word) = match results.summary.exit {
-        0 => (GOOD, "PASS"),
-        1 => (BAD, "FAIL"),
-        130 => (UNSURE, "INTERRUPTED"),
-        4 => (UNSURE, "OVER BUDGET"),
-        _ => (UNSURE, "INCOMPLETE"),
+    let standing = results.summary.standing();
+    let style = styles::standing(standing);
+    let word = match standing {
+        Standing::Passed => "PASS",
+        Standing::Failed => "FAIL",
+        Standing::Ungated => "NO GATE",
+        Standing::Incomplete => "INCOMPLETE",
+        Standing::OverBudget => "OVER BUDGET",
+        Standing::Interrupted => "INTERRUPTED",
     };
     let (examined, without) = results.totals();
     let line = match (examined.trials, without.trials) {
@@ -92,8 +116,8 @@ fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let all = &results.summary.cases;
     // Where nothing else ran, what is usually only compared with is all there is to show.
-    let alone = !all.iter().any(is_examined);
-    let shown: Vec<&CaseSummary> = all.iter().filter(|case| alone || is_examined(case)).collect();
+    let alone = !all.iter().any(CaseSummary::is_examined);
+    let shown: Vec<&CaseSummary> = all.iter().filter(|case| alone || case.is_examined()).collect();
     let (passed, troubled): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
         shown.iter().partition(|case| case.failed + case.not_scored == 0);
     for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
@@ -129,7 +153,7 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         _ => String::new(),
     };
     words.push(format!("{}/{runs} passed{interval}", case.passed));
-    if let Some(without) = all.iter().find(|other| is_examined(case) && is_without(other, case)) {
+    if let Some(without) = all.iter().find(|other| case.is_examined() && is_without(other, case)) {
         let runs = without.passed + without.failed + without.not_scored;
         words.push(format!("without the skill {}/{runs}", without.passed));
     }
@@ -146,7 +170,7 @@ fn is_usual(word: &str) -> bool {
 
 /// Whether this is what the other case is compared with.
 fn is_without(other: &CaseSummary, case: &CaseSummary) -> bool {
-    !is_examined(other)
+    !other.is_examined()
         && (&other.suite, &other.id, &other.agent) == (&case.suite, &case.id, &case.agent)
         && (&other.model, &other.mode) == (&case.model, &case.mode)
 }

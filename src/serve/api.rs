@@ -9,8 +9,12 @@ use serde_json::{Value, json};
 
 use super::{Failure, Shared};
 use crate::history;
+use crate::model::GateResult;
 use crate::stats;
-use crate::store::{CaseCell, CaseRow, CheckRow, Label, Live, Metric, RunRow, Scope, TrialFilter, TrialRow};
+use crate::store::{
+    CaseCell, CaseRow, CheckRow, Choices, Label, Live, Metric, Order, RunRow, Scope, SuiteRow, TrialFilter,
+    TrialRow,
+};
 
 /// How many rows a page has at most, whatever is asked for.
 const MOST_ROWS: usize = 200;
@@ -36,10 +40,8 @@ struct Listed {
 }
 
 fn state(row: &RunRow, folder: &FilePath) -> &'static str {
-    match row.exit {
-        Some(0) => "passed",
-        Some(1) => "failed",
-        Some(_) => "incomplete",
+    match row.standing() {
+        Some(standing) => standing.name(),
         None if Live::read(folder).is_some_and(|live| live.is_running()) => "running",
         None => "broken off",
     }
@@ -70,6 +72,8 @@ pub async fn runs(
 pub struct OneRun {
     #[serde(flatten)]
     listed: Listed,
+    /// Its suites against the agents and arms they were run with, and all of them together.
+    grid: Vec<SuiteRow>,
     columns: Vec<CaseCell>,
     /// What its summary says beside the cases, which may be many.
     summary: Option<Value>,
@@ -80,7 +84,7 @@ pub struct OneRun {
 #[derive(Deserialize)]
 struct Concluded {
     #[serde(default)]
-    gates: Vec<Value>,
+    gates: Vec<GateResult>,
     pass_rate: Option<Value>,
     activation: Option<Value>,
     arms: Option<Value>,
@@ -88,12 +92,12 @@ struct Concluded {
 
 pub async fn run(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<OneRun>, Failure> {
     let run = shared.run(&id)?;
-    let (row, suites, columns) =
-        shared.ask(|index| Ok((index.run(&id)?, index.suites_of(&id)?, index.columns_of(&id)?)))?;
+    let (row, grid) = shared.ask(|index| Ok((index.run(&id)?, index.suite_cells_of(&id)?)))?;
     let row = row.ok_or(Failure::Missing("the run is not in the index yet"))?;
     let file = |name: &str| std::fs::File::open(run.path().join(name)).ok().map(std::io::BufReader::new);
     let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
     let summary = summary.map(|Concluded { gates, pass_rate, activation, arms }| {
+        let gates: Vec<Value> = gates.iter().map(shown_gate).collect();
         json!({"gates": gates, "pass_rate": pass_rate, "activation": activation, "arms": arms})
     });
     #[derive(Deserialize)]
@@ -103,7 +107,32 @@ pub async fn run(State(shared): State<Shared>, Path(id): Path<String>) -> Result
     }
     let told = file("run.json").and_then(|file| serde_json::from_reader::<_, Told>(file).ok());
     let notices = told.map(|told| told.notices).unwrap_or_default();
-    Ok(Json(OneRun { listed: shared.listed(row, suites), columns, summary, notices }))
+    let suites = grid.iter().map(|row| row.suite.clone()).collect();
+    let columns = together(&grid);
+    Ok(Json(OneRun { listed: shared.listed(row, suites), grid, columns, summary, notices }))
+}
+
+fn shown_gate(gate: &GateResult) -> Value {
+    let mut shown = json!(gate);
+    shown["standing"] = gate.standing().into();
+    shown
+}
+
+/// The cells of all suites, added up.
+fn together(grid: &[SuiteRow]) -> Vec<CaseCell> {
+    let mut columns: Vec<CaseCell> = Vec::new();
+    for cell in grid.iter().flat_map(|row| &row.cells) {
+        match columns.iter_mut().find(|known| known.column == cell.column) {
+            Some(known) => {
+                known.passed += cell.passed;
+                known.failed += cell.failed;
+                known.not_scored += cell.not_scored;
+            }
+            None => columns.push(cell.clone()),
+        }
+    }
+    columns.sort_by(|a, b| a.column.cmp(&b.column));
+    columns
 }
 
 #[derive(Deserialize)]
@@ -170,6 +199,7 @@ pub struct TrialsAsked {
     arm: Option<String>,
     verdict: Option<String>,
     q: Option<String>,
+    order: Option<String>,
     after: Option<i64>,
     limit: Option<usize>,
     /// Whether the checks of each are wanted, too.
@@ -211,9 +241,21 @@ pub async fn trials(
         passed,
         text: asked.q,
     };
+    let order = match asked.order.as_deref() {
+        None | Some("") => {
+            if filter.run.is_some() {
+                Order::Case
+            } else {
+                Order::Newest
+            }
+        }
+        Some(name) => {
+            Order::parse(name).ok_or_else(|| Failure::Wrong("there is no such order".to_owned()))?
+        }
+    };
     let limit = asked.limit.unwrap_or(100).clamp(1, MOST_ROWS);
     let mut trials = shared.ask(|index| {
-        let rows = index.trials(&filter, asked.after, limit + 1)?.into_iter();
+        let rows = index.trials(&filter, order, asked.after, limit + 1)?.into_iter();
         rows.map(|row| {
             let checks = asked.checks.then(|| index.checks_of(row.n)).transpose()?;
             Ok(ListedTrial { row, checks })
@@ -223,6 +265,19 @@ pub async fn trials(
     let more = trials.len() > limit;
     trials.truncate(limit);
     Ok(Json(Trials { trials, more }))
+}
+
+#[derive(Deserialize)]
+pub struct ChoicesAsked {
+    run: Option<String>,
+}
+
+/// What trials can be chosen by.
+pub async fn choices(
+    State(shared): State<Shared>,
+    Query(asked): Query<ChoicesAsked>,
+) -> Result<Json<Choices>, Failure> {
+    Ok(Json(shared.ask(|index| index.choices(asked.run.as_deref()))?))
 }
 
 #[derive(Deserialize)]

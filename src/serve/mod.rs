@@ -63,6 +63,7 @@ fn routes(shared: Shared) -> Router {
         .route("/web/{name}", get(assets::asset))
         .route("/api/runs", get(api::runs))
         .route("/api/trials", get(api::trials))
+        .route("/api/choices", get(api::choices))
         .route("/api/trend", get(api::trend))
         .route("/api/audit", get(api::audit))
         .route("/api/run/{run}", get(api::run))

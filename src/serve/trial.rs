@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{Failure, Shared, is_plain_name};
 use crate::model::{RelPath, Step, TrialRecord, Verdict};
 use crate::store::{Label, RunDir};
-use crate::transcript::told;
+use crate::transcript;
 
 /// How much of a text is shown at once.
 const PIECE: usize = 16 * 1024;
@@ -63,11 +63,11 @@ pub async fn trial(
         Verdict::NotScored(why) => Some(why.in_words()),
         Verdict::Pass | Verdict::Fail => None,
     };
-    let has = |name: &str| folder.join(name).metadata().is_ok_and(|file| file.len() > 0);
+    let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
     Ok(Json(json!({
         "run": run.id(), "record": record, "verdict": record.verdict.name(), "why": why,
         "ended_in_words": record.ended.in_words(),
-        "files": files, "labels": labels, "stderr": has("stderr.txt"),
+        "files": files, "labels": labels, "stderr": stderr,
     })))
 }
 
@@ -138,15 +138,12 @@ fn shown(step: &Step) -> Value {
         Step::Tool(call) => json!({
             "kind": "tool",
             "name": Piece::of(&call.name, 0).text,
-            "input": Piece::of(&input(&call.input), 0),
+            "gist": transcript::gist(&call.input),
+            "input": Piece::of(&transcript::asked(&call.input), 0),
             "result": call.result.as_deref().map(|text| Piece::of(text, 0)),
             "ok": call.ok,
         }),
     }
-}
-
-fn input(value: &Value) -> String {
-    serde_json::to_string_pretty(value).unwrap_or_default()
 }
 
 pub async fn steps(
@@ -155,7 +152,7 @@ pub async fn steps(
     Query(asked): Query<StepsAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| told(&kept.folder, &kept.record, MOST_READ).steps);
+    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
     let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
@@ -176,10 +173,10 @@ pub async fn step(
     Query(asked): Query<StepAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| told(&kept.folder, &kept.record, MOST_READ).steps);
+    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
-        (Some(Step::Tool(call)), "input") => input(&call.input),
+        (Some(Step::Tool(call)), "input") => transcript::asked(&call.input),
         (Some(Step::Tool(call)), "result") => call.result.clone().unwrap_or_default(),
         _ => return Err(Failure::Missing("there is no such text")),
     };

@@ -11,7 +11,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, captured, worked_on};
-pub use project::{Hidden, is_eval_file};
+pub use project::Hidden;
 pub use view::FolderView;
 
 use crate::model::{Access, Arm, Base, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef};

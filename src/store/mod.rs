@@ -20,14 +20,14 @@ pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
 pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub use index::{
-    CaseCell, CaseRow, CheckCounts, CheckRow, Column, Found, Index, IndexError, IndexSink, Metric, Point,
-    RunRow, Scope, Spent, TrialFilter, TrialRow,
+    CaseCell, CaseRow, CheckCounts, CheckRow, Choices, Column, Found, Index, IndexError, IndexSink, Metric,
+    Order, Point, RunRow, Scope, Spent, SuiteRow, TrialFilter, TrialRow,
 };
 pub use labels::Label;
 pub use live::Live;
 pub use log::EventLog;
 pub use noise::{keep_noise, read_noise};
-pub use records::records;
+pub use records::{probes, records};
 pub use run_dir::{RunDir, StoreError};
 pub use secrets::Scrubber;
 pub use trials::StoredTrials;

@@ -193,6 +193,14 @@ impl Browser {
         found.as_u64().expect("a number")
     }
 
+    /// Shows the page as on such a medium, in such a colour scheme.
+    #[track_caller]
+    pub fn emulate(&self, medium: &str, scheme: &str) {
+        let features = json!([{"name": "prefers-color-scheme", "value": scheme}]);
+        let params = json!({"media": medium, "features": features});
+        self.post("/goog/cdp/execute", &json!({"cmd": "Emulation.setEmulatedMedia", "params": params}));
+    }
+
     /// What the browser wrote to its console: errors, and what its policy forbade.
     pub fn complaints(&self) -> Vec<String> {
         let log = self.post("/se/log", &json!({"type": "browser"}));

@@ -3,6 +3,8 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod driver;
+mod grid;
+mod looks;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -63,8 +65,7 @@ fn harbour() -> Project {
         [("harbour/SKILL.md", SKILL), ("evals/harbour.practicum.yaml", EVALS), ("evals/script.yaml", SCRIPT)];
     let project = Project::new(&files);
     for _ in 0..2 {
-        // One at a time, so that trials stand in the order of the plan.
-        project.run(&["run", "evals", "--no-cache", "--json", "-j", "1"]).exits(1);
+        project.run(&["run", "evals", "--no-cache", "--json", "-j", "4"]).exits(1);
     }
     project
 }
@@ -116,8 +117,10 @@ fn a_stored_run_is_read_from_the_list_to_the_label() {
     browser.settled();
     browser.wait("return document.querySelectorAll('table.grid tbody tr').length === 3");
     assert_eq!(browser.count("table.grid thead th"), 3, "a column for each arm");
-    let gate = browser.text("table.plain");
-    assert!(gate.contains("pass rate") && gate.contains("needs 0.90"), "{gate}");
+    let gate = browser.text("table.gates");
+    assert!(gate.contains("pass rate") && gate.contains("needs 0.90") && gate.contains("fails"), "{gate}");
+    let headline = browser.text(".headline");
+    assert!(headline.contains("4/6 passed") && headline.contains("without the skill"), "{headline}");
     browser.picture("run");
     browser.click("#troubled");
     browser.wait("return document.querySelectorAll('table.grid tbody tr').length === 1");
@@ -126,10 +129,17 @@ fn a_stored_run_is_read_from_the_list_to_the_label() {
     browser.wait("return document.querySelectorAll('table.grid tbody tr').length === 3");
 
     // A case, and a trial of it.
-    browser.click("table.grid tbody tr:nth-child(3) th a");
+    browser.click("table.grid tbody tr:nth-child(1) th a");
     browser.settled();
     assert_eq!(browser.text("h1"), "tide-table");
-    assert_eq!(browser.count("tr.trial"), 4);
+    let trials = browser.script("return [...document.querySelectorAll('tr.trial')].map((row) => row.innerText.replace(/\\s+/g, ' ').split(' ').slice(1, 5).join(' '))", &[]);
+    let expected = [
+        "attempt 1 builtin with",
+        "attempt 2 builtin with",
+        "attempt 1 builtin without",
+        "attempt 2 builtin without",
+    ];
+    assert_eq!(trials, json!(expected), "in the order of the plan, though four ran at once");
     assert_eq!(browser.count("tr.trial:nth-child(1) td .mark"), 3, "what each check found");
     browser.picture("case");
     browser.click("tr.trial:nth-child(1) a.name");
@@ -189,8 +199,8 @@ fn two_trials_are_compared_and_the_first_divergence_is_marked() {
     browser.open(&viewer.url);
     let run = runs(&project).pop().expect("a run");
     browser.go(&format!("#/run/{run}/case/harbour/tide-table"));
-    // Both arms of the first attempt stand beside each other: marked by keys, they open.
-    browser.press("jxjx");
+    // The first attempt with the skill and the first without it: marked by keys, they open.
+    browser.press("jxjjx");
     browser.wait("return document.querySelectorAll('.halves .main').length === 2");
     browser.settled();
     assert_eq!(browser.count(".part-line"), 2);

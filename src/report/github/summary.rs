@@ -1,9 +1,9 @@
 use std::io::Write;
 
-use crate::model::{CaseSummary, CheckResult, Verdict};
+use crate::model::{CaseSummary, CheckResult, Standing, Verdict};
 use crate::report::figures;
 use crate::report::markup::{cut, markdown};
-use crate::report::results::{Results, is_examined};
+use crate::report::results::Results;
 
 /// How many cases are told with why they did not pass. GitHub cuts comments at 65,536 characters.
 const MOST_CASES: usize = 25;
@@ -32,10 +32,13 @@ fn marker(name: &str) -> String {
 pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let (examined, without) = results.totals();
-    let (mark, word) = match summary.exit {
-        0 => ("✅", "passed"),
-        1 => ("❌", "failed"),
-        _ => ("⚠️", "could not be completed"),
+    let (mark, word) = match summary.standing() {
+        Standing::Passed => ("✅", "passed"),
+        Standing::Failed => ("❌", "failed"),
+        Standing::Ungated => ("⚠️", "no gate, so that what failed could not fail the run"),
+        Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {
+            ("⚠️", "could not be completed")
+        }
     };
     let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
     writeln!(out, "## {mark} {}: {word}\n", names.join(", "))?;
@@ -67,7 +70,7 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         .summary
         .cases
         .iter()
-        .filter(|case| is_examined(case) && case.failed + case.not_scored > 0)
+        .filter(|case| case.is_examined() && case.failed + case.not_scored > 0)
         .collect();
     if troubled.is_empty() {
         return Ok(());

@@ -7,7 +7,7 @@ use super::steps::{Allowance, transcript};
 use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict};
 use crate::report::figures;
 use crate::report::markup::{cut, html, one_line};
-use crate::report::results::{Questions, Results, is_examined};
+use crate::report::results::{Questions, Results};
 
 const LONGEST_TEXT: usize = 2000;
 const LONGEST_LINE: usize = 200;
@@ -69,7 +69,7 @@ impl<'r> Group<'r> {
 
     /// How it stands where it has to pass. The arm without the skill decides only where it is alone.
     fn stand(&self) -> Stand {
-        let examined = self.arms.iter().filter(|case| is_examined(case)).map(|case| Stand::of_case(case));
+        let examined = self.arms.iter().filter(|case| case.is_examined()).map(|case| Stand::of_case(case));
         examined.min().unwrap_or_else(|| Stand::of_case(self.first()))
     }
 }
@@ -87,7 +87,7 @@ fn groups(results: &Results) -> Vec<Group<'_>> {
     }
     // What has to pass comes before what it is compared with.
     for group in &mut groups {
-        group.arms.sort_by_key(|case| !is_examined(case));
+        group.arms.sort_by_key(|case| !case.is_examined());
     }
     groups.sort_by_key(Group::stand);
     groups
@@ -148,7 +148,7 @@ fn one(
     let rates: Vec<_> = group
         .arms
         .iter()
-        .map(|case| (case.pass_rate.rate, if is_examined(case) { stand.class() } else { "without" }))
+        .map(|case| (case.pass_rate.rate, if case.is_examined() { stand.class() } else { "without" }))
         .collect();
     let passed: Vec<String> = group
         .arms

@@ -11,7 +11,9 @@ use std::io::Write;
 
 use super::markup::html;
 use super::{Form, Report, Results, figures};
-use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, Totals};
+use crate::model::{
+    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals,
+};
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -48,12 +50,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    let (class, word) = match summary.exit {
-        0 => ("pass", "Passed"),
-        1 => ("fail", "Failed"),
-        130 => ("none", "Interrupted"),
-        4 => ("none", "Over budget"),
-        _ => ("none", "Incomplete"),
+    let (class, word) = match summary.standing() {
+        Standing::Passed => ("pass", "Passed"),
+        Standing::Failed => ("fail", "Failed"),
+        Standing::Ungated => ("none", "No gate"),
+        Standing::Incomplete => ("none", "Incomplete"),
+        Standing::OverBudget => ("none", "Over budget"),
+        Standing::Interrupted => ("none", "Interrupted"),
     };
     let (examined, without) = results.totals();
     writeln!(out, "<header>\n<p class=\"verdict {class}\">{word}</p>\n<h1>{title}</h1>")?;
@@ -207,7 +210,10 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 }
 
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let notices = results.info.notices.iter().map(|notice| format!("<li>{}</li>", html(notice)));
+    let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
+    let rivals = results.summary.rivals.iter().map(Rivals::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,
         "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \

@@ -5,7 +5,7 @@ use std::io::Write;
 use crate::model::{Step, ToolCall, Totals, TrialRecord, Verdict};
 use crate::report::markup::{cut, html};
 use crate::report::results::Results;
-use crate::transcript::{Told, told};
+use crate::transcript::{Told, asked, gist, told};
 
 /// Characters of all transcripts together.
 const MOST_IN_ALL: u64 = 8_000_000;
@@ -118,12 +118,8 @@ fn said(who: &str, text: &str, left: usize) -> Written {
 
 /// Folded: what was done is told by its name and the beginning of what it was done with.
 fn tool(call: &ToolCall, left: usize) -> Written {
-    let input = match &call.input {
-        serde_json::Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    };
-    let brief: String = call.input.to_string().chars().take(100).collect();
-    let (input, input_spent) = shown(&input, left.min(MOST_OF_AN_INPUT));
+    let brief = gist(&call.input);
+    let (input, input_spent) = shown(&asked(&call.input), left.min(MOST_OF_AN_INPUT));
     let result = call.result.as_deref().unwrap_or_default();
     let (result, result_spent) = shown(result, left.saturating_sub(input_spent).min(MOST_OF_A_TEXT));
     let (class, word) = match call.ok {

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::markup::markdown as plain;
 use super::{Form, Report, Results, figures};
-use crate::model::{Estimate, Totals};
+use crate::model::{Estimate, Standing, Totals};
 
 pub static REPORT: Report = Report {
     name: "md",
@@ -20,12 +20,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
     writeln!(out, "# Evaluation of {}\n", names.join(", "))?;
-    let verdict = match summary.exit {
-        0 => "Passed: every gate holds.",
-        1 => "Failed: a gate does not hold.",
-        130 => "Interrupted before its end.",
-        4 => "Stopped by its budget.",
-        _ => "Could not be completed.",
+    let verdict = match summary.standing() {
+        Standing::Passed => "Passed: every gate holds.",
+        Standing::Failed => "Failed: a gate does not hold.",
+        Standing::Ungated => "No gate: what failed could not fail the run.",
+        Standing::Incomplete => "Could not be completed.",
+        Standing::OverBudget => "Stopped by its budget.",
+        Standing::Interrupted => "Interrupted before its end.",
     };
     writeln!(out, "**{verdict}** Run `{}`, begun {}.\n", summary.run, plain(&results.info.started))?;
     totals(results, out)?;
@@ -101,6 +102,12 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for notice in &results.info.notices {
         writeln!(out, "- {}", plain(notice))?;
+    }
+    for rivals in &results.summary.rivals {
+        writeln!(out, "- {}", plain(&rivals.in_words()))?;
+    }
+    for probe in &results.summary.probes {
+        writeln!(out, "- {}", plain(&probe.in_words()))?;
     }
     if results.info.scripted {
         writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;

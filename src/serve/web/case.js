@@ -13,20 +13,20 @@ export async function casePage(page, [run, suite, id]) {
     for (const check of trials.flatMap((trial) => trial.checks)) {
       if (!checks.includes(check.id)) checks.push(check.id);
     }
-    const column = (name, number) => h("th", { scope: "col", class: number && "number" }, name);
-    put(head, ["Trial", "Run with", ...checks].map((name) => column(name)), column("Time", true), column("Cost", true), h("td", {}));
+    const column = (name, kind) => h("th", { scope: "col", class: kind }, name);
+    put(head, column("Trial"), column("Run with"), checks.map((name) => column(name, "check-name")), column("Time", "number"), column("Cost", "number"), column("Compare", "screen-only"));
   }
 
   function row(trial) {
     const found = new Map(trial.checks.map((check) => [check.id, check]));
     const cell = (check) => (check ? mark(verdictOf(check.passed)) : h("span", { class: "faint" }, "–"));
     return h("tr", { class: "trial", "data-item": true, tabindex: "0" },
-      h("th", { scope: "row" }, mark(verdictOf(trial.passed)), " ",
-        h("a", { class: "name", href: link("run", run, "trial", trial.id), "data-open": true, tabindex: "-1" }, `attempt ${trial.attempt}`),
+      h("th", { scope: "row" }, h("span", { class: "cell" }, mark(verdictOf(trial.passed)),
+        h("a", { class: "name", href: link("run", run, "trial", trial.id), "data-open": true, tabindex: "-1" }, `attempt ${trial.attempt}`)),
         trial.why && h("div", { class: "faint small" }, trial.why)),
       h("td", {}, condition(trial)), checks.map((check) => h("td", {}, cell(found.get(check)))),
       h("td", { class: "number" }, seconds(trial.seconds)), h("td", { class: "number" }, money(trial.cost_usd)),
-      h("td", {}, marker(run, trial.id)));
+      h("td", { class: "screen-only" }, marker(run, trial.id)));
   }
 
   const list = pages(async (after) => {
@@ -37,7 +37,7 @@ export async function casePage(page, [run, suite, id]) {
   put(page,
     crumbs(["Runs", "#/"], [run, link("run", run)], [id]),
     h("h1", {}, id), h("p", { class: "faint" }, suite),
-    h("p", { class: "faint small" }, "Mark two trials to see them side by side."),
+    h("p", { class: "faint small screen-only" }, "Mark two trials to see them side by side."),
     h("div", { class: "wide" }, h("table", { class: "grid" }, h("thead", {}, head), list.list)), list.more);
   await list.restart();
 }

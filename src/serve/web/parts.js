@@ -42,10 +42,14 @@ export function bar({ passed, failed, not_scored: unscored }, planned) {
   return h("span", { class: "bar", role: "img", "aria-label": words, title: words }, parts);
 }
 
+// How many of all passed, as every report says it.
 export function counts({ passed, failed, not_scored: unscored }) {
-  const told = passed + failed;
-  const more = unscored > 0 ? h("span", { class: "faint" }, ` +${unscored}?`) : null;
-  return h("span", { class: "counts" }, `${passed}/${told}`, more);
+  const words = `${passed} passed, ${failed} failed, ${unscored} not scored`;
+  return h("span", { class: "counts", title: words }, `${passed}/${passed + failed + unscored}`);
+}
+
+export function unscoredWords({ not_scored: unscored }) {
+  return unscored > 0 && h("span", { class: "unscored small" }, `${unscored} not scored`);
 }
 
 export function money(value) {
@@ -67,6 +71,17 @@ export function size(bytes) {
 
 export function share(value) {
   return value === null || value === undefined ? "–" : value.toFixed(2);
+}
+
+export function interval({ low, high }) {
+  return low === null || low === undefined ? "" : ` [${share(low)}, ${share(high)}]`;
+}
+
+// How far people agree with the judge, beyond chance where that can be told.
+export function agreementView({ labels, agree, kappa }) {
+  if (!labels) return null;
+  const beyond = kappa ? [`, κ ${share(kappa.value)}`, h("span", { class: "faint" }, interval(kappa))] : ", too alike for κ";
+  return h("p", { id: "agreement" }, `People agree with the judge on ${agree} of ${labels} checks`, beyond);
 }
 
 export function when(started) {
@@ -102,7 +117,7 @@ export function pages(fetchPage, row, empty, list = h("div", { class: "rows" }))
     try {
       const page = await fetchPage(from);
       if (own !== age) return;
-      list.append(...page.rows.map(row));
+      list.append(...page.rows.flatMap(row));
       from = page.next;
       if (!list.childElementCount) list.append(h("p", { class: "empty" }, empty));
     } catch (error) {
@@ -147,15 +162,31 @@ export function marker(run, trial) {
 
 // One row for a trial, in any list of them.
 export function trialRow(trial, { showRun }) {
-  const verdict = verdictOf(trial.passed);
-  const name = [trial.case, h("span", { class: "faint" }, ` #${trial.attempt}`)];
-  return h("div", { class: showRun ? "row trial of-many" : "row trial", "data-item": true, tabindex: "0" },
-    mark(verdict),
-    h("a", { class: "name", href: link("run", trial.run, "trial", trial.id), "data-open": true, tabindex: "-1" }, name),
+  const why = trial.why ?? (trial.ended === "finished" ? null : trial.ended.replaceAll("_", " "));
+  const about = [showRun ? [h("a", { class: "id", href: link("run", trial.run), tabindex: "-1" }, trial.run)] : trial.suite, why].filter(Boolean);
+  return h("div", { class: "row trial", "data-item": true, tabindex: "0" },
+    mark(verdictOf(trial.passed)),
+    h("div", { class: "name" },
+      h("a", { href: link("run", trial.run, "trial", trial.id), "data-open": true, tabindex: "-1" }, trial.case, h("span", { class: "faint" }, ` #${trial.attempt}`)),
+      h("div", { class: "faint small" }, about.map((part, at) => [at > 0 && " · ", part]))),
     h("span", { class: "what" }, condition(trial)),
-    h("span", { class: "why faint" }, trial.why ?? (trial.ended === "finished" ? "" : trial.ended.replace("_", " "))),
-    showRun && h("a", { class: "faint id", href: link("run", trial.run), tabindex: "-1" }, trial.run),
     h("span", { class: "number" }, seconds(trial.seconds)),
-    h("span", { class: "number" }, money(trial.cost_usd)),
+    h("span", { class: "number cost" }, money(trial.cost_usd)),
     marker(trial.run, trial.id));
+}
+
+// A choice among words that the address remembers.
+export function choice(state, name, options, chosen) {
+  const select = h("select", { id: name, "aria-label": name }, options.map(([value, words]) => h("option", { value, selected: state[name] === value }, words)));
+  select.addEventListener("change", () => {
+    state[name] = select.value;
+    chosen();
+  });
+  return select;
+}
+
+// The address of a page with what was chosen on it.
+export function remember(page, state) {
+  const given = Object.entries(state).filter(([, value]) => value);
+  history.replaceState(null, "", `#/${page}` + (given.length ? `?${new URLSearchParams(given)}` : ""));
 }

@@ -1,56 +1,46 @@
-// One run: how it stands, its gates, and its cases against what they were run under.
+// One run: how it stands, its gates, and its suites and cases against what they were run with.
 
 import { ask, follow } from "./api.js";
 import { h, link, put } from "./dom.js";
-import { bar, condition, counts, crumbs, mark, money, pages, seconds, share, stateMark, together, when } from "./parts.js";
+import { agreementView, bar, condition, counts, crumbs, interval, mark, money, pages, seconds, share, stateMark, together, unscoredWords, when } from "./parts.js";
 
 function columnKey({ agent, model, arm, mode }) {
   return JSON.stringify([agent, model, arm, mode]);
 }
 
-function interval({ low, high }) {
-  return low === null || low === undefined ? "" : ` [${share(low)}, ${share(high)}]`;
-}
-
-function cellView(run, suite, id, cell) {
-  if (!cell) return h("td", { class: "faint" }, "–");
-  const verdict = together(cell);
-  // One answer says next to nothing about the rate, and its interval would only fill the page.
-  const sure = cell.passed + cell.failed > 1 && h("span", { class: "faint small" }, interval(cell));
-  return h("td", {}, h("a", { class: "cell", tabindex: "-1", href: link("run", run, "case", suite, id) }, mark(verdict), counts(cell), sure));
+function signed(value) {
+  return `${value > 0 ? "+" : ""}${share(value)}`;
 }
 
 // What the summary measured, each with how sure it is.
 function measured(summary) {
   const activation = summary?.activation ?? {};
-  const rows = [["pass rate", summary?.pass_rate], ["precision", activation.precision], ["recall", activation.recall], ["F1", activation.f1]]
-    .filter(([, estimate]) => estimate && estimate.value !== null && estimate.value !== undefined);
-  if (!rows.length) return null;
-  return h("p", { class: "told measured" }, rows.map(([name, estimate]) =>
-    h("span", {}, `${name} `, h("strong", {}, share(estimate.value)), h("span", { class: "faint" }, interval(estimate)))));
+  const { difference, verdict } = summary?.arms ?? {};
+  const tile = (name, estimate, { value = share, more } = {}) => {
+    if (estimate?.value === null || estimate?.value === undefined) return null;
+    const sure = estimate.low === null || estimate.low === undefined ? "" : `${value(estimate.low)} to ${value(estimate.high)}`;
+    return h("div", { class: "tile" }, h("h2", {}, name), h("p", { class: "value" }, value(estimate.value)), h("p", { class: "faint small" }, [sure, more].filter(Boolean).join(" · ")));
+  };
+  const tiles = [
+    tile("Pass rate", summary?.pass_rate), tile("Precision", activation.precision), tile("Recall", activation.recall), tile("F1", activation.f1),
+    tile("With − without skill", difference, { value: signed, more: verdict }),
+  ].filter(Boolean);
+  return tiles.length > 0 && h("section", { class: "tiles", "aria-label": "Measured" }, tiles);
 }
+
+const GATE_MARKS = { holds: "pass", fails: "fail" };
 
 function gates(summary) {
-  if (!summary?.gates.length) return null;
+  if (!summary) return null;
   const rows = summary.gates.map((gate) => h("tr", {},
-    h("td", {}, mark(gate.ok ? "pass" : gate.value === null ? "not_scored" : "fail")),
-    h("td", {}, gate.name.replaceAll("_", " ")), h("td", { class: "faint" }, gate.suite),
+    h("td", {}, mark(GATE_MARKS[gate.standing] ?? "not_scored")),
+    h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.suite)),
     h("td", { class: "number" }, share(gate.value), h("span", { class: "faint" }, interval(gate))),
-    h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`)));
-  return h("section", {}, h("h2", {}, "Gates"), h("div", { class: "wide" }, h("table", { class: "plain" }, h("tbody", {}, rows))));
-}
-
-function arms(summary) {
-  const difference = summary?.arms?.difference;
-  if (!difference) return null;
-  return h("p", { class: "told" }, "With the skill against without: ",
-    h("strong", {}, summary.arms.verdict ?? ""), ` ${share(difference.value)}`, h("span", { class: "faint" }, interval(difference)));
-}
-
-function agreementView({ labels, agree, kappa }) {
-  if (!labels) return null;
-  const beyond = kappa ? [`, κ ${share(kappa.value)}`, h("span", { class: "faint" }, interval(kappa))] : ", too alike for κ";
-  return h("p", { class: "told", id: "agreement" }, `People agree with the judge on ${agree} of ${labels} checks`, beyond);
+    h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`),
+    h("td", {}, gate.standing, gate.standing === "open" && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`))));
+  return h("section", {}, h("h2", {}, "Gates"),
+    rows.length ? h("div", { class: "wide" }, h("table", { class: "plain gates" }, h("tbody", {}, rows)))
+      : h("p", { class: "faint" }, "No gate is set, so nothing that failed could fail the run."));
 }
 
 function liveView(run, refresh) {
@@ -74,35 +64,78 @@ function liveView(run, refresh) {
   return { view, stop: () => { stop(); clearTimeout(soon); } };
 }
 
+function columnHeads(columns) {
+  return columns.map((column) => h("th", { scope: "col" }, condition(column.column)));
+}
+
+function cellsOf(columns, cells, href, shown) {
+  const found = new Map(cells.map((cell) => [columnKey(cell.column), cell]));
+  return columns.map(({ column }) => {
+    const cell = found.get(columnKey(column));
+    return cell ? h("td", {}, h("a", { class: "cell", tabindex: "-1", href: href(column) }, shown(cell))) : h("td", { class: "faint" }, "–");
+  });
+}
+
+function ofCase(cell) {
+  // One answer says next to nothing about the rate, and its interval would only fill the page.
+  const sure = cell.passed + cell.failed > 1 && h("span", { class: "faint small" }, interval(cell));
+  return [mark(together(cell)), counts(cell), sure];
+}
+
+// Of many cases one that failed would make the whole look failed.
+function ofSuite(cell) {
+  return [bar(cell), counts(cell)];
+}
+
+// Suites against agents and arms, with a line for all of them.
+function suiteGrid(id, { grid, columns }) {
+  if (grid.length < 2) return null;
+  const trials = (suite) => ({ agent, arm }) => `${link("search")}?${new URLSearchParams({ run: id, ...(suite ? { suite } : {}), agent, arm })}`;
+  const row = (name, suite, cells) => h("tr", {}, h("th", { scope: "row" }, name), cellsOf(columns, cells, trials(suite), ofSuite));
+  return h("section", {}, h("h2", {}, "Suites"), h("div", { class: "wide" }, h("table", { class: "grid", id: "suites" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Suite"), columnHeads(columns))),
+    h("tbody", {}, grid.map(({ suite, cells }) => row(suite, suite, cells))),
+    h("tfoot", {}, row("all", null, columns)))));
+}
+
 export async function runPage(page, [id]) {
   const run = await ask(["run", id]);
   const state = h("div", { class: "headline" });
+  const suites = h("div", {});
   const grid = h("div", {});
-  let troubled = false, columns = run.columns, live;
+  let troubled = false, now = run, live;
 
-  function headline(now) {
-    const verdict = stateMark(now.state);
-    put(state, mark(verdict), h("span", { class: "state" }, now.state), bar(now, now.planned),
-      h("span", {}, counts(now), " passed"), now.seconds !== null && h("span", { class: "faint" }, seconds(now.seconds)), now.cost_usd !== null && h("span", { class: "faint" }, money(now.cost_usd)));
+  function headline() {
+    const going = now.state === "running";
+    const shown = going ? now : now.examined;
+    const only = now.passed + now.failed + now.not_scored - shown.passed - shown.failed - shown.not_scored;
+    put(state, mark(stateMark(now.state)), h("strong", { class: "state" }, now.state), bar(shown, going ? now.planned : undefined),
+      h("span", {}, counts(shown), " passed"), unscoredWords(shown),
+      only > 0 && h("span", { class: "faint" }, `without the skill ${now.passed - shown.passed}/${only}`),
+      now.seconds !== null && h("span", { class: "faint" }, seconds(now.seconds)), now.cost_usd !== null && h("span", { class: "faint" }, money(now.cost_usd)));
   }
 
+  let suite = null;
   function row(each) {
-    const cells = new Map(each.cells.map((cell) => [columnKey(cell.column), cell]));
-    const name = h("a", { href: link("run", id, "case", each.suite, each.case), "data-open": true, tabindex: "-1" }, each.case);
-    return h("tr", { "data-item": true, tabindex: "0", "data-suite": each.suite }, h("th", { scope: "row" }, name, h("div", { class: "faint small" }, each.suite)),
-      columns.map((column) => cellView(id, each.suite, each.case, cells.get(columnKey(column.column)))));
+    const address = link("run", id, "case", each.suite, each.case);
+    const name = h("a", { href: address, "data-open": true, tabindex: "-1" }, each.case);
+    const line = h("tr", { "data-item": true, tabindex: "0" }, h("th", { scope: "row" }, name), cellsOf(now.columns, each.cells, () => address, ofCase));
+    if (each.suite === suite) return [line];
+    suite = each.suite;
+    return [now.grid.length > 1 && h("tr", { class: "of-suite" }, h("th", { scope: "colgroup", colspan: now.columns.length + 1 }, suite)), line].filter(Boolean);
   }
 
   const body = pages(async (after) => {
     const { cases, more } = await ask(["run", id, "cases"], { ...after, troubled: troubled || undefined });
+    if (!after) suite = null;
     const last = cases[cases.length - 1];
     return { rows: cases, next: more ? { suite: last.suite, case: last.case } : undefined };
   }, row, "No case fits.", h("tbody", {}));
 
-  function table() {
-    const head = h("tr", {}, h("th", { scope: "col" }, "Case"),
-      columns.map((column) => h("th", { scope: "col" }, condition(column.column), h("div", { class: "small" }, counts(column)))));
-    put(grid, h("div", { class: "wide" }, h("table", { class: "grid" }, h("thead", {}, head), body.list)), body.more);
+  function tables() {
+    put(suites, suiteGrid(id, now));
+    put(grid, h("div", { class: "wide" }, h("table", { class: "grid", id: "cases" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Case"), columnHeads(now.columns))), body.list)), body.more);
   }
 
   const only = h("input", { type: "checkbox", id: "troubled" });
@@ -111,23 +144,23 @@ export async function runPage(page, [id]) {
   const agreed = h("div", {});
   put(page,
     crumbs(["Runs", "#/"], [id]),
-    h("h1", {}, run.suites.join(", ") || "Run"), h("p", { class: "faint" }, when(run.started), " ", h("span", { class: "id" }, id)),
+    h("h1", {}, run.suites.join(", ") || "Run"), h("p", { class: "faint" }, when(run.started)),
     state, run.notices.map((notice) => h("p", { class: "faint small" }, notice)),
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),
-    h("div", { id: "live" }), measured(run.summary), arms(run.summary), agreed, gates(run.summary),
+    h("div", { id: "live" }), measured(run.summary), agreed, gates(run.summary), suites,
     h("section", {}, h("h2", {}, "Cases"), h("p", { class: "filters" }, h("label", {}, only, " only what did not pass"), find), grid));
-  headline(run);
-  table();
+  headline();
+  tables();
   await body.restart();
   ask(["run", id, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   if (run.state === "running") {
     live = liveView(run, async (finished) => {
-      const now = await ask(["run", id]).catch(() => null);
-      if (!now) return;
-      headline(now);
-      columns = now.columns;
-      table();
+      const fresh = await ask(["run", id]).catch(() => null);
+      if (!fresh) return;
+      now = fresh;
+      headline();
+      tables();
       await body.restart();
       if (finished) put(page.querySelector("#live"));
     });

@@ -59,24 +59,14 @@ export function placeless(text) {
   return text.replace(ROOM, "…/");
 }
 
-// What a tool was asked in one line: the first thing it was given.
-function gist(input) {
-  try {
-    const first = Object.values(JSON.parse(input)).find((value) => typeof value === "string");
-    return placeless(first ?? "").split("\n")[0].slice(0, 120);
-  } catch {
-    return "";
-  }
-}
-
 export function stepView(trial, step, number, look) {
   if (step.kind !== "tool") {
-    const head = h("p", { class: "who" }, WHO[step.kind], h("a", { class: "number faint" }, `${number + 1}`));
+    const head = h("p", { class: "who" }, WHO[step.kind], h("span", { class: "number faint" }, `${number + 1}`));
     return h("section", { class: `step by-${step.kind}`, "data-item": true, tabindex: "0", "data-step": String(number) }, head, piece(trial, number, "text", step.text, look));
   }
   const outcome = step.ok === true ? "ok" : step.ok === false ? "failed" : "no result";
   const summary = h("summary", { "data-open": true, tabindex: "-1" },
-    h("span", { class: "tool" }, step.name), h("span", { class: "gist" }, gist(step.input.text)),
+    h("span", { class: "tool" }, step.name), h("span", { class: "gist" }, placeless(step.gist)),
     h("span", { class: `outcome ${step.ok === false ? "bad" : ""}` }, outcome), h("span", { class: "number faint" }, `${number + 1}`));
   const folded = h("details", { class: "step call", "data-item": true, tabindex: "0", "data-step": String(number) }, summary,
     h("h4", {}, "Asked"), piece(trial, number, "input", step.input, look),

@@ -1,9 +1,9 @@
-// A number over runs.
+// A number over runs, and checks that say little.
 
 import { ask } from "./api.js";
-import { chart } from "./chart.js";
+import { MOST_LINES, chart } from "./chart.js";
 import { h, link, put } from "./dom.js";
-import { money, seconds, share, when } from "./parts.js";
+import { choice, money, remember, seconds, share, when } from "./parts.js";
 
 const METRICS = [
   ["pass_rate", "pass rate", share, true],
@@ -19,36 +19,63 @@ const METRICS = [
   ["tokens", "tokens of a trial", (value) => value.toFixed(0), false],
 ];
 
+const CONCERNS = {
+  never_fails: "It never failed: it may ask for too little.",
+  same_without_skill: "It passes as often without the skill, so it says nothing about the skill.",
+  flaky: "Repeating the same trial changes its answer.",
+};
+
+// A check may be doubted for several reasons.
+function byCheck(doubts) {
+  const found = new Map();
+  for (const doubt of doubts) {
+    const key = JSON.stringify([doubt.suite, doubt.case, doubt.check]);
+    found.set(key, [...(found.get(key) ?? []), doubt]);
+  }
+  return [...found.values()];
+}
+
+function doubtTable(doubts) {
+  const column = (name, number) => h("th", { scope: "col", class: number && "number" }, name);
+  const words = ({ concern }) => CONCERNS[concern] ?? concern.replaceAll("_", " ");
+  const row = ([doubt, ...more]) => h("tr", {},
+    h("th", { scope: "row" }, doubt.check, h("div", { class: "faint small" }, `${doubt.case} · ${doubt.suite}`)),
+    h("td", {}, [doubt, ...more].map((each) => h("div", {}, words(each)))),
+    h("td", { class: "number" }, `${doubt.passed} of ${doubt.passed + doubt.failed}`));
+  return h("section", {}, h("h2", {}, "Checks to doubt"),
+    h("p", { class: "faint small" }, "Over the newest runs. A check that cannot fail, or does not depend on the skill, makes the exam look better than it is."),
+    h("div", { class: "wide" }, h("table", { class: "grid" },
+      h("thead", {}, h("tr", {}, column("Check"), column("Doubt"), column("Passed", true))), h("tbody", {}, byCheck(doubts).map(row)))));
+}
+
 export async function trendsPage(page, _parts, query) {
   const state = { metric: query.get("metric") ?? "pass_rate", suite: query.get("suite") ?? "", arm: query.get("arm") ?? "" };
-  const [{ runs }, doubts] = await Promise.all([ask(["runs"], { limit: 100 }), ask(["audit"])]);
-  const suites = [...new Set(runs.flatMap((run) => run.suites))].sort();
+  const [{ suites }, { doubts }] = await Promise.all([ask(["choices"]), ask(["audit"])]);
   const figure = h("figure", {});
-  const rows = h("tbody", {});
+  const table = h("div", { class: "wide" });
   async function show() {
     const [, , format, isShare] = METRICS.find(([name]) => name === state.metric) ?? METRICS[0];
-    const { points } = await ask(["trend"], state);
-    put(figure, points.length ? chart(points, { isShare, format }) : h("p", { class: "empty" }, "No run measured it."));
-    put(rows, points.slice().reverse().map((point) => h("tr", { "data-item": true, tabindex: "0" },
-      h("td", {}, h("a", { href: link("run", point.run), "data-open": true, tabindex: "-1" }, when(point.started), " ", h("span", { class: "faint id" }, point.run))),
-      h("td", { class: "number" }, point.value === null ? "–" : format(point.value)), h("td", { class: "number faint" }, `n ${point.n}`))));
+    // Suites ask different things, so each has its own line.
+    const followed = state.suite ? [state.suite] : suites.slice(0, MOST_LINES);
+    const trends = await Promise.all(followed.map((suite) => ask(["trend"], { ...state, suite })));
+    const series = trends.map(({ points }, at) => ({ name: followed[at], line: Math.max(0, suites.indexOf(followed[at])) % MOST_LINES, points })).filter(({ points }) => points.some((point) => point.value !== null));
+    put(figure, series.length ? chart(series, { isShare, format }) : h("p", { class: "empty" }, "No run measured it."),
+      !state.suite && suites.length > MOST_LINES && h("p", { class: "faint small" }, `The first ${MOST_LINES} of ${suites.length} suites; choose one to see another.`));
+    const points = series.flatMap(({ name, points: own }) => own.map((point) => ({ ...point, suite: name })));
+    points.sort((a, b) => (a.run < b.run ? 1 : a.run > b.run ? -1 : 0));
+    const row = (point) => h("tr", { "data-item": true, tabindex: "0" },
+      h("td", {}, h("a", { href: link("run", point.run), "data-open": true, tabindex: "-1" }, when(point.started)), " ", h("span", { class: "faint id" }, point.run)),
+      h("td", {}, point.suite),
+      h("td", { class: "number" }, point.value === null ? "–" : format(point.value)), h("td", { class: "number faint" }, point.n));
+    const head = ["Run", "Suite"].map((name) => h("th", { scope: "col" }, name));
+    const numbers = ["Value", "Answers"].map((name) => h("th", { scope: "col", class: "number" }, name));
+    put(table, points.length > 0 && h("table", { class: "grid" }, h("thead", {}, h("tr", {}, head, numbers)), h("tbody", {}, points.map(row))));
   }
-  const choice = (name, options) => {
-    const select = h("select", { id: name, "aria-label": name }, options.map(([value, words]) => h("option", { value, selected: state[name] === value }, words)));
-    select.addEventListener("change", () => {
-      state[name] = select.value;
-      history.replaceState(null, "", `#/trends?${new URLSearchParams(Object.entries(state).filter(([, value]) => value))}`);
-      show();
-    });
-    return select;
-  };
-  const doubtful = doubts.doubts.map((doubt) => h("li", {}, h("strong", {}, doubt.check), ` of ${doubt.case}, `, h("span", { class: "faint" }, doubt.suite), ": ",
-    doubt.concern.replaceAll("_", " "), h("span", { class: "faint" }, ` (${doubt.passed} of ${doubt.passed + doubt.failed} passed)`)));
+  const choose = (name, options) => choice(state, name, options, () => { remember("trends", state); show(); });
   put(page, h("h1", {}, "Trends"),
-    h("p", { class: "filters" }, choice("metric", METRICS.map(([name, words]) => [name, words])),
-      choice("suite", [["", "all suites"], ...suites.map((suite) => [suite, suite])]),
-      choice("arm", [["", "with the skill"], ["without", "without the skill"]])),
-    figure, h("div", { class: "wide" }, h("table", { class: "plain" }, rows)),
-    doubtful.length ? h("section", {}, h("h2", {}, "Checks to doubt"), h("ul", { class: "doubts" }, doubtful)) : null);
+    h("p", { class: "filters" }, choose("metric", METRICS.map(([name, words]) => [name, words])),
+      choose("suite", [["", "all suites"], ...suites.map((suite) => [suite, suite])]),
+      choose("arm", [["", "with the skill"], ["without", "without the skill"]])),
+    figure, table, doubts.length > 0 && doubtTable(doubts));
   await show();
 }

@@ -2,7 +2,7 @@
 
 import { ask, download, tell } from "./api.js";
 import { h, link, put } from "./dom.js";
-import { condition, crumbs, mark, money, seconds, size } from "./parts.js";
+import { agreementView, condition, crumbs, mark, money, seconds, size } from "./parts.js";
 import { transcript } from "./transcript.js";
 
 function verdictName(verdict) {
@@ -28,7 +28,7 @@ function labelButtons(run, trial, check, said, changed) {
   return box;
 }
 
-function checkView(run, trial, check, first, label) {
+function checkView(run, trial, check, first, label, labelled) {
   const verdict = verdictName(check.verdict);
   const quotes = check.evidence.map((quote, at) => h("blockquote", { "data-evidence": String(first + at) },
     h("button", { type: "button", class: "quote", title: "Show where it stands", onclick: () => jump(first + at) }, quote)));
@@ -38,7 +38,7 @@ function checkView(run, trial, check, first, label) {
       check.score !== null && h("span", { class: "number" }, `${check.score} (${check.scale ?? "score"})`)),
     h("p", {}, check.rationale), quotes,
     (check.flags ?? []).map((flag) => h("p", { class: "flag" }, flag)),
-    judged && labelButtons(run, trial, check, label?.agrees ?? null, () => {}));
+    judged && labelButtons(run, trial, check, label?.agrees ?? null, labelled));
 }
 
 function jump(number) {
@@ -87,11 +87,13 @@ export async function trialPage(page, [run, id]) {
   const { record } = trial;
   const labels = new Map(trial.labels.map((label) => [label.check, label]));
   const quotes = [];
+  const agreed = h("div", { class: "faint small" });
+  const labelled = () => ask(["run", run, "agreement"]).then((told) => put(agreed, agreementView(told))).catch(() => {});
   const checks = record.checks.map((check) => {
     const first = quotes.length;
     // Only a judge quotes; what code found is its own words.
     quotes.push(...check.evidence.map((quote) => (check.scale === undefined ? "" : quote)));
-    return checkView(run, id, check, first, labels.get(check.check));
+    return checkView(run, id, check, first, labels.get(check.check), labelled);
   });
   const look = { quotes, found: new Set() };
   look.changed = () => {
@@ -101,24 +103,25 @@ export async function trialPage(page, [run, id]) {
   };
   const told = transcript({ run, id }, look);
   const usage = record.usage;
-  const files = trial.stderr ? [...trial.files, { path: "stderr.txt", bytes: 0 }] : trial.files;
+  const files = trial.stderr ? [...trial.files, { path: "stderr.txt", bytes: trial.stderr }] : trial.files;
   const facts = h("dl", { class: "facts" },
     fact("Ended", [trial.ended_in_words, record.ended_because ? `: ${record.ended_because}` : ""]),
     fact("Skill fired", record.fired === null ? null : record.fired ? "yes" : "no"),
-    fact("Model", record.model), fact("Time", seconds(record.seconds)), fact("Cost", money(record.cost_usd)),
+    fact("Model", record.model), fact("Time", seconds(record.seconds)), fact("Cost", record.cost_usd === null ? "not known" : money(record.cost_usd)),
     fact("Tokens", `${usage.input} in, ${usage.output} out`),
     fact("Taken over from", record.reused_from && h("a", { href: link("run", record.reused_from) }, record.reused_from)));
   put(page,
     crumbs(["Runs", "#/"], [run, link("run", run)], [record.case, link("run", run, "case", record.suite, record.case)], [`attempt ${record.attempt}`]),
-    h("h1", {}, mark(trial.verdict), " ", record.case),
-    h("p", { class: "faint" }, condition(record.condition), ` · attempt ${record.attempt}`),
+    h("h1", {}, h("span", { class: "cell" }, mark(trial.verdict), record.case)),
+    h("p", { class: "faint" }, condition(record.condition), ` · ${record.suite} · attempt ${record.attempt}`),
     trial.why && h("p", { class: "notice" }, `Not scored: ${trial.why}`),
     (record.notes ?? []).map((note) => h("p", { class: "faint small" }, note)),
     h("div", { class: "two" },
       h("section", { class: "main" }, h("h2", {}, "Transcript"), told.whole),
       h("aside", {},
-        h("section", {}, h("h2", {}, "Checks"), checks.length ? checks : h("p", { class: "empty" }, "Nothing was checked.")),
+        h("section", {}, h("h2", {}, "Checks"), checks.length ? checks : h("p", { class: "empty" }, "Nothing was checked."), agreed),
         h("section", {}, h("h2", {}, "Files"), files.length ? files.map((file) => fileView(run, id, file)) : h("p", { class: "empty" }, "It left no files.")),
         h("section", {}, h("h2", {}, "Facts"), facts))));
+  labelled();
   await told.ready;
 }

@@ -5,13 +5,19 @@ use serde::Serialize;
 
 use super::{Index, IndexError};
 
-/// What trials were run under.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// What trials were run under, in the order in which it is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct Column {
     pub agent: String,
     pub model: Option<String>,
-    pub arm: String,
     pub mode: String,
+    pub arm: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SuiteRow {
+    pub suite: String,
+    pub cells: Vec<CaseCell>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -48,19 +54,27 @@ fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
 const CELL: &str = "agent, model, arm, mode, count(*), count(verdict), ifnull(sum(verdict), 0)";
 
 impl Index {
-    /// All that trials of a run were run under, with their verdicts.
-    pub fn columns_of(&self, run: &str) -> Result<Vec<CaseCell>, IndexError> {
+    /// The suites of a run against all that their trials were run under.
+    pub fn suite_cells_of(&self, run: &str) -> Result<Vec<SuiteRow>, IndexError> {
         let sql = format!(
-            "SELECT {CELL} FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
-             GROUP BY agent, model, arm, mode ORDER BY agent, model, mode, arm"
+            "SELECT suite, {CELL} FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
+             GROUP BY suite, agent, model, arm, mode ORDER BY suite, agent, model, mode, arm"
         );
         let mut query = self.db.prepare_cached(&sql)?;
-        let rows = query.query_map([run], |row| cell(row, 0))?;
-        Ok(rows.collect::<Result<_, _>>()?)
+        let mut rows = query.query([run])?;
+        let mut suites: Vec<SuiteRow> = Vec::new();
+        while let Some(row) = rows.next()? {
+            let suite: String = row.get(0)?;
+            match suites.last_mut().filter(|last| last.suite == suite) {
+                Some(last) => last.cells.push(cell(row, 1)?),
+                None => suites.push(SuiteRow { suite, cells: vec![cell(row, 1)?] }),
+            }
+        }
+        Ok(suites)
     }
 
-    /// A page of a run's cases after that suite and case. With `troubled`, only cases with a trial
-    /// that did not pass.
+    /// A page of a run's cases after that suite and case, each suite's in the order of the plan. With
+    /// `troubled`, only cases with a trial that did not pass.
     pub fn cases_of(
         &self,
         run: &str,
@@ -72,14 +86,18 @@ impl Index {
         let sql = format!(
             "WITH r (n) AS (SELECT n FROM runs WHERE id = ?1),
              page AS (
-                 SELECT suite, case_id FROM trials
-                 WHERE run = (SELECT n FROM r) AND (?4 OR (suite, case_id) > (?2, ?3))
-                 GROUP BY suite, case_id HAVING NOT ?5 OR count(*) > ifnull(sum(verdict), 0)
-                 ORDER BY suite, case_id LIMIT ?6)
+                 SELECT suite, case_id, place FROM cases
+                 WHERE run = (SELECT n FROM r) AND (?4 OR (suite, place) > (
+                     ?2, ifnull((SELECT place FROM cases WHERE run = (SELECT n FROM r) AND suite = ?2 AND case_id = ?3), 0)))
+                 AND EXISTS (
+                     SELECT 1 FROM trials t
+                     WHERE t.run = cases.run AND t.suite = cases.suite AND t.case_id = cases.case_id
+                     AND (NOT ?5 OR t.verdict IS NOT 1))
+                 ORDER BY suite, place LIMIT ?6)
              SELECT t.suite, t.case_id, {CELL} FROM page
              JOIN trials t ON t.run = (SELECT n FROM r) AND t.suite = page.suite AND t.case_id = page.case_id
-             GROUP BY t.suite, t.case_id, agent, model, arm, mode
-             ORDER BY t.suite, t.case_id, agent, model, mode, arm"
+             GROUP BY t.suite, page.place, t.case_id, agent, model, arm, mode
+             ORDER BY t.suite, page.place, agent, model, mode, arm"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);

@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::Deserialize;
 
 use super::IndexError;
-use crate::model::{Expect, Totals, TrialRecord, Verdict};
+use crate::model::{Expect, Summary, TrialRecord, Verdict};
 
 /// So many trials are written at once: few enough that others who write need not wait long.
 const BATCH: u64 = 2000;
@@ -141,8 +141,20 @@ impl<'b> Batch<'b> {
                     record: TrialRecord,
                 }
                 let Ok(Finished { record }) = serde_json::from_slice(line) else { return Ok(false) };
+                self.meet(&record.suite, &record.case)?;
                 self.trial(&record)?;
                 Ok(true)
+            }
+            Some("trial_started") => {
+                #[derive(Deserialize)]
+                struct Begun {
+                    suite: String,
+                    case: String,
+                }
+                if let Ok(Begun { suite, case }) = serde_json::from_slice(line) {
+                    self.meet(&suite, &case)?;
+                }
+                Ok(false)
             }
             Some("run_started") => {
                 #[derive(Deserialize)]
@@ -168,23 +180,30 @@ impl<'b> Batch<'b> {
         }
     }
 
+    /// Gives a case its place behind those of its suite that were met before. Trials begin in the order of
+    /// the plan, however they end.
+    fn meet(&self, suite: &str, case: &str) -> rusqlite::Result<()> {
+        self.change
+            .prepare_cached(
+                "INSERT OR IGNORE INTO cases (run, suite, case_id, place)
+                 SELECT ?1, ?2, ?3, ifnull(max(place), 0) + 1 FROM cases WHERE run = ?1 AND suite = ?2",
+            )?
+            .execute(params![self.n, suite, case])?;
+        Ok(())
+    }
+
     fn finish(&self, line: &[u8]) -> rusqlite::Result<()> {
-        /// The cases of a summary may be many, and are not kept.
-        #[derive(Deserialize)]
-        struct Summary {
-            exit: u8,
-            totals: Totals,
-            cost_usd: Option<f64>,
-            seconds: f64,
-        }
         #[derive(Deserialize)]
         struct Finished {
             summary: Summary,
         }
         let Ok(Finished { summary }) = serde_json::from_slice(line) else { return Ok(()) };
-        let Summary { exit, totals, cost_usd, seconds } = summary;
+        let ungated = summary.has_ungated_failures();
+        let examined = summary.examined();
+        let Summary { exit, totals, cost_usd, seconds, .. } = summary;
         self.change.execute(
-            "UPDATE runs SET exit = ?2, cost_usd = ?3, seconds = ?4, trials = ?5, passed = ?6, failed = ?7
+            "UPDATE runs SET exit = ?2, cost_usd = ?3, seconds = ?4, trials = ?5, passed = ?6, failed = ?7,
+                 examined = ?8, examined_passed = ?9, examined_failed = ?10, ungated = ?11
              WHERE n = ?1",
             params![
                 self.n,
@@ -193,7 +212,11 @@ impl<'b> Batch<'b> {
                 seconds,
                 count(totals.trials),
                 count(totals.passed),
-                count(totals.failed)
+                count(totals.failed),
+                count(examined.trials),
+                count(examined.passed),
+                count(examined.failed),
+                ungated,
             ],
         )?;
         Ok(())

@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 /// The version of the tables below. A file of an older version is emptied and filled again: all it
 /// holds can be read from the run directories.
-const VERSION: i64 = 1;
+const VERSION: i64 = 2;
 
 /// A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over those that can tell and
 /// nothing can count an absent answer by mistake.
@@ -25,8 +25,20 @@ CREATE TABLE runs (
     seconds REAL,
     trials INTEGER NOT NULL DEFAULT 0,
     passed INTEGER NOT NULL DEFAULT 0,
-    failed INTEGER NOT NULL DEFAULT 0
+    failed INTEGER NOT NULL DEFAULT 0,
+    ungated INTEGER NOT NULL DEFAULT 0,
+    examined INTEGER NOT NULL DEFAULT 0,
+    examined_passed INTEGER NOT NULL DEFAULT 0,
+    examined_failed INTEGER NOT NULL DEFAULT 0
 );
+CREATE TABLE cases (
+    run INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
+    suite TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    place INTEGER NOT NULL,
+    PRIMARY KEY (run, suite, case_id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX cases_in_order ON cases (run, suite, place);
 CREATE TABLE trials (
     n INTEGER PRIMARY KEY,
     run INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
@@ -70,6 +82,7 @@ const DROPS: &str = "
 DROP TABLE IF EXISTS said;
 DROP TABLE IF EXISTS checks;
 DROP TABLE IF EXISTS trials;
+DROP TABLE IF EXISTS cases;
 DROP TABLE IF EXISTS runs;
 ";
 

@@ -21,14 +21,14 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
-pub use cases::{CaseCell, CaseRow, Column};
+pub use cases::{CaseCell, CaseRow, Column, SuiteRow};
 pub use checks::{CheckCounts, CheckRow};
 use layout::Unusable;
 pub use measures::{Metric, Point, Scope};
 pub use runs::RunRow;
 pub use sink::IndexSink;
 pub use spent::Spent;
-pub use trials::{TrialFilter, TrialRow};
+pub use trials::{Choices, Order, TrialFilter, TrialRow};
 
 /// An open index.
 pub struct Index {

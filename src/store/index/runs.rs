@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
 use super::{Index, IndexError};
-use crate::model::Totals;
+use crate::model::{Standing, Totals};
 
 /// A run in the list.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -19,10 +19,15 @@ pub struct RunRow {
     pub planned: u64,
     /// `None` while it has not come to its end.
     pub exit: Option<u8>,
+    /// Whether trials failed that no gate is about.
+    pub ungated: bool,
     /// Finished trials, by their verdict.
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// The same of the trials that have to pass: without those that are only compared with, unless there
+    /// are no others.
+    pub examined: Totals,
     /// `None` where any part of it is not known.
     pub cost_usd: Option<f64>,
     pub seconds: Option<f64>,
@@ -31,6 +36,11 @@ pub struct RunRow {
 impl RunRow {
     pub fn trials(&self) -> u64 {
         self.passed + self.failed + self.not_scored
+    }
+
+    /// What it came to; `None` while it has not come to its end.
+    pub fn standing(&self) -> Option<Standing> {
+        self.exit.map(|exit| Standing::of(exit, self.ungated))
     }
 
     pub fn totals(&self) -> Totals {
@@ -44,11 +54,22 @@ const COLUMNS: &str = "
     id, started, scripted, replayed, planned, exit, cost_usd, seconds,
     iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n), trials),
     iif(exit IS NULL, (SELECT ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), passed),
-    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), failed)";
+    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), failed),
+    iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n AND arm <> 'without'), examined),
+    iif(exit IS NULL, (SELECT ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n AND arm <> 'without'),
+        examined_passed),
+    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials
+                       WHERE run = runs.n AND arm <> 'without'), examined_failed),
+    ungated";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
-    let (trials, passed, failed) = (count(8)?, count(9)?, count(10)?);
+    let totals = |from: usize| -> rusqlite::Result<Totals> {
+        let (trials, passed, failed) = (count(from)?, count(from + 1)?, count(from + 2)?);
+        let not_scored = trials.saturating_sub(passed + failed);
+        Ok(Totals { trials, passed, failed, not_scored })
+    };
+    let (all, examined) = (totals(8)?, totals(11)?);
     Ok(RunRow {
         id: row.get(0)?,
         started: row.get(1)?,
@@ -56,9 +77,11 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         replayed: row.get(3)?,
         planned: count(4)?,
         exit: row.get(5)?,
-        passed,
-        failed,
-        not_scored: trials.saturating_sub(passed + failed),
+        ungated: row.get(14)?,
+        passed: all.passed,
+        failed: all.failed,
+        not_scored: all.not_scored,
+        examined: if examined.trials == 0 { all } else { examined },
         cost_usd: row.get(6)?,
         seconds: row.get(7)?,
     })

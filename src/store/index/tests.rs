@@ -100,7 +100,7 @@ fn append(run: &RunDir, text: &str) {
 /// Everything the index tells, without the places it gave.
 fn all(index: &Index) -> (Vec<RunRow>, Vec<TrialRow>, Vec<CheckCounts>) {
     let runs = index.runs(None, usize::MAX).expect("runs");
-    let mut trials = index.trials(&TrialFilter::default(), None, usize::MAX).expect("trials");
+    let mut trials = index.trials(&TrialFilter::default(), Order::Newest, None, usize::MAX).expect("trials");
     trials.iter_mut().for_each(|trial| trial.n = 0);
     trials.sort_by(|a, b| (&a.run, &a.id).cmp(&(&b.run, &b.id)));
     (runs, trials, index.check_counts(None, usize::MAX).expect("checks"))
@@ -229,10 +229,13 @@ fn while_another_writes_a_run_goes_on_and_readers_read() {
     let heard = IndexSink::new(store.project(), &run).hear(&RunEvent::RunFinished { summary });
     assert!(heard.is_ok(), "{heard:?}");
     let index = store.index();
-    assert_eq!(index.trials(&TrialFilter::default(), None, 9).expect("trials").len(), 1);
+    assert_eq!(index.trials(&TrialFilter::default(), Order::Newest, None, 9).expect("trials").len(), 1);
     assert!(index.notice().is_some_and(|notice| notice.contains("being written")), "{:?}", index.notice());
     writer.execute_batch("ROLLBACK").expect("rolled back");
-    assert_eq!(store.index().trials(&TrialFilter::default(), None, 9).expect("trials").len(), 2);
+    assert_eq!(
+        store.index().trials(&TrialFilter::default(), Order::Newest, None, 9).expect("trials").len(),
+        2
+    );
 }
 
 #[test]
@@ -249,7 +252,10 @@ fn several_who_follow_at_once_count_nothing_twice() {
         }
     });
     let index = store.index();
-    assert_eq!(index.trials(&TrialFilter::default(), None, usize::MAX).expect("trials").len(), 600);
+    assert_eq!(
+        index.trials(&TrialFilter::default(), Order::Newest, None, usize::MAX).expect("trials").len(),
+        600
+    );
 }
 
 #[test]
@@ -260,16 +266,20 @@ fn pages_together_are_the_whole() {
     store.run("1", &records, true);
     store.run("2", &records, true);
     let index = store.index();
-    for run in [None, Some("1".to_owned())] {
+    for (order, run) in
+        Order::ALL.into_iter().flat_map(|order| [(order, None), (order, Some("1".to_owned()))])
+    {
         let filter = TrialFilter { run, ..TrialFilter::default() };
-        let whole = index.trials(&filter, None, usize::MAX).expect("trials");
+        let whole = index.trials(&filter, order, None, usize::MAX).expect("trials");
         let mut seen = Vec::new();
-        while let page = index.trials(&filter, seen.last().map(|row: &TrialRow| row.n), 7).expect("a page")
+        while let page =
+            index.trials(&filter, order, seen.last().map(|row: &TrialRow| row.n), 7).expect("a page")
             && !page.is_empty()
         {
             seen.extend(page);
         }
-        assert_eq!(seen, whole);
+        assert_eq!(seen, whole, "{order:?}");
+        assert_eq!(seen.len(), if filter.run.is_some() { 25 } else { 50 });
     }
     let mut seen: Vec<CaseRow> = Vec::new();
     loop {
@@ -285,6 +295,58 @@ fn pages_together_are_the_whole() {
     assert_eq!(seen.len(), 25);
     assert_eq!(index.cases_of("1", None, true, 100).expect("none"), []);
     assert_eq!(index.suites_of("1").expect("suites"), ["s"]);
+}
+
+/// Trials that run at once end in any order, and people look for them in the order of their eval file.
+#[test]
+fn trials_and_cases_stand_in_the_order_of_the_plan_however_they_end() {
+    let store = Store::new();
+    let run = store.run("1", &[], false);
+    let planned: Vec<TrialRecord> = [("zebra", 1), ("ant", 1), ("10", 1), ("9", 1), ("zebra", 2), ("ant", 2)]
+        .map(|(case, attempt)| record(case, attempt, Verdict::Pass))
+        .into();
+    for record in &planned {
+        let (trial, suite, case) = (record.trial.clone(), record.suite.clone(), record.case.clone());
+        let (condition, attempt) = (record.condition.clone(), record.attempt);
+        store.log(&run, &[RunEvent::TrialStarted { trial, suite, case, condition, attempt }]);
+    }
+    for (seconds, record) in planned.iter().rev().enumerate() {
+        let record = TrialRecord { seconds: seconds as f64, ..record.clone() };
+        store.log(&run, &[RunEvent::TrialFinished { record: Box::new(record) }]);
+    }
+    let index = store.index();
+    let filter = TrialFilter { run: Some("1".to_owned()), ..TrialFilter::default() };
+    let listed = |order: Order| -> Vec<String> {
+        let rows = index.trials(&filter, order, None, 99).expect("trials");
+        rows.iter().map(|row| format!("{} {}", row.case, row.attempt)).collect()
+    };
+    assert_eq!(listed(Order::Case), ["zebra 1", "zebra 2", "ant 1", "ant 2", "10 1", "9 1"]);
+    assert_eq!(listed(Order::Newest), ["zebra 1", "ant 1", "10 1", "9 1", "zebra 2", "ant 2"]);
+    assert_eq!(listed(Order::Slowest), listed(Order::Newest));
+    let cases = index.cases_of("1", None, false, 99).expect("cases");
+    assert_eq!(cases.iter().map(|row| row.case.as_str()).collect::<Vec<_>>(), ["zebra", "ant", "10", "9"]);
+}
+
+#[test]
+fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
+    let store = Store::new();
+    let without = |case: &str| {
+        let mut record = record(case, 1, Verdict::Fail);
+        record.condition.arm = Arm::WithoutSkill;
+        record.trial = TrialId::new("s", case, &record.condition, 1);
+        record
+    };
+    let both =
+        [record("a", 1, Verdict::Pass), without("a"), record("b", 1, Verdict::NotScored(Why::NotTrusted))];
+    store.run("1", &both, true);
+    store.run("2", &both, false);
+    store.run("3", &[without("a")], true);
+    let rows = store.index().runs(None, 9).expect("runs");
+    let told = |at: usize| {
+        let of = rows[at].examined;
+        [of.trials, of.passed, of.failed, of.not_scored]
+    };
+    assert_eq!([told(0), told(1), told(2)], [[1, 0, 1, 0], [2, 1, 0, 1], [2, 1, 0, 1]]);
 }
 
 #[test]
@@ -312,7 +374,8 @@ fn any_text_can_be_searched_for() {
         ("", 1),
     ] {
         let filter = TrialFilter { text: Some(text.to_owned()), ..TrialFilter::default() };
-        let rows = index.trials(&filter, None, 9).unwrap_or_else(|error| panic!("{text:?}: {error}"));
+        let rows =
+            index.trials(&filter, Order::Newest, None, 9).unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(rows.len(), expected, "{text:?}");
     }
 }

@@ -1,5 +1,7 @@
 //! Trials by what they are and what was said in them, a page at a time.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::Value;
 use rusqlite::{Row, params_from_iter};
 use serde::Serialize;
@@ -48,8 +50,80 @@ pub struct TrialFilter {
     pub text: Option<String>,
 }
 
+/// What a list of trials is in order of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Order {
+    /// As they ended, the last first.
+    #[default]
+    Newest,
+    /// As the cases stand in the plan, and of a case by what it was run under.
+    Case,
+    Slowest,
+    /// What is not known comes last.
+    Dearest,
+}
+
+impl Order {
+    pub const ALL: [Order; 4] = [Order::Newest, Order::Case, Order::Slowest, Order::Dearest];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Order::Newest => "newest",
+            Order::Case => "case",
+            Order::Slowest => "slowest",
+            Order::Dearest => "dearest",
+        }
+    }
+
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|order| order.name() == text)
+    }
+
+    /// What is compared, the same way round for all of it, so that a page goes on with one comparison.
+    /// Where a trial stands comes last, because two may be alike in all else.
+    fn keys(self) -> &'static [&'static str] {
+        match self {
+            Order::Newest => &["trials.n"],
+            Order::Case => &[
+                "cases.run",
+                "cases.suite",
+                "cases.place",
+                "agent",
+                "ifnull(model, '')",
+                "mode",
+                "arm",
+                "attempt",
+                "trials.n",
+            ],
+            Order::Slowest => &["trials.seconds", "trials.n"],
+            Order::Dearest => &["ifnull(trials.cost_usd, -1)", "trials.n"],
+        }
+    }
+
+    /// The tables, in the order in which they are to be gone through: SQLite would sometimes rather sort
+    /// everything before it gives the first page.
+    fn tables(self) -> &'static str {
+        match self {
+            Order::Newest | Order::Slowest | Order::Dearest => {
+                "trials CROSS JOIN runs ON runs.n = trials.run"
+            }
+            Order::Case => {
+                "runs CROSS JOIN cases ON cases.run = runs.n CROSS JOIN trials
+                 ON trials.run = cases.run AND trials.suite = cases.suite AND trials.case_id = cases.case_id"
+            }
+        }
+    }
+
+    fn is_descending(self) -> bool {
+        match self {
+            Order::Newest | Order::Slowest | Order::Dearest => true,
+            Order::Case => false,
+        }
+    }
+}
+
 const COLUMNS: &str = "
-    trials.n, runs.id, trials.id, suite, trials.case_id, agent, model, arm, mode, attempt, verdict, why, ended, expect,
+    trials.n, runs.id, trials.id, trials.suite, trials.case_id, agent, model, arm, mode, attempt, verdict, why, ended, expect,
     fired, trials.cost_usd, trials.seconds, tokens, reused";
 
 fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
@@ -76,21 +150,36 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<TrialRow> {
     })
 }
 
+/// What trials can be chosen by.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Choices {
+    pub suites: BTreeSet<String>,
+    pub agents: BTreeSet<String>,
+    pub arms: BTreeSet<String>,
+}
+
 impl TrialFilter {
+    /// What is searched for, as words that all must stand there, the last perhaps only begun. Quoted,
+    /// because people do not know FTS5's operators.
+    fn words(&self) -> Option<String> {
+        let text = self.text.as_deref().filter(|text| !text.trim().is_empty())?;
+        let quoted: Vec<String> =
+            text.split_whitespace().map(|word| format!("\"{}\"", word.replace(['"', '\0'], ""))).collect();
+        Some(format!("{} *", quoted.join(" ")))
+    }
+
     /// From where and under which conditions, and what stands for their question marks.
-    fn sql(&self) -> (String, Vec<Value>) {
-        let mut sql = String::from("trials JOIN runs ON runs.n = trials.run WHERE 1");
+    fn sql(&self, order: Order) -> (String, Vec<Value>) {
+        let mut sql = format!("{} WHERE 1", order.tables());
         let mut values = Vec::new();
-        if let Some(text) = self.text.as_deref().filter(|text| !text.trim().is_empty()) {
+        if let Some(text) = self.words() {
             // What has the words comes first and in order, so that a page needs no more of it than it shows.
-            sql = "said CROSS JOIN trials ON trials.n = said.rowid JOIN runs ON runs.n = trials.run
-                   WHERE said MATCH ?"
-                .to_owned();
-            values.push(Value::Text(words(text)));
+            sql = format!("said CROSS JOIN {} WHERE trials.n = said.rowid AND said MATCH ?", order.tables());
+            values.push(Value::Text(text));
         }
         let equal = [
             ("trials.run = (SELECT n FROM runs WHERE id = ?)", &self.run),
-            ("suite = ?", &self.suite),
+            ("trials.suite = ?", &self.suite),
             ("trials.case_id = ?", &self.case),
             ("agent = ?", &self.agent),
             ("arm = ?", &self.arm),
@@ -111,54 +200,48 @@ impl TrialFilter {
         }
         (sql, values)
     }
-
-    /// What its rows are in order of.
-    fn place(&self) -> &'static str {
-        match self.text.as_deref().is_some_and(|text| !text.trim().is_empty()) {
-            true => "said.rowid",
-            false => "trials.n",
-        }
-    }
-}
-
-/// What is searched for, as words that all must stand there, the last perhaps only begun. Quoted,
-/// because people do not know FTS5's operators.
-fn words(text: &str) -> String {
-    let quoted: Vec<String> =
-        text.split_whitespace().map(|word| format!("\"{}\"", word.replace(['"', '\0'], ""))).collect();
-    format!("{} *", quoted.join(" "))
 }
 
 impl Index {
-    /// A page of trials after the place `after`: in order within a run, the newest first elsewhere.
+    /// A page of trials behind the one whose place is `after`.
     pub fn trials(
         &self,
         filter: &TrialFilter,
+        order: Order,
         after: Option<i64>,
         limit: usize,
     ) -> Result<Vec<TrialRow>, IndexError> {
-        let (mut rows, mut values) = filter.sql();
-        let place = filter.place();
-        let (beyond, direction) = if filter.run.is_some() { (">", "ASC") } else { ("<", "DESC") };
+        let (mut rows, mut values) = filter.sql(order);
+        let (beyond, direction) = if order.is_descending() { ("<", " DESC") } else { (">", "") };
+        // Words are found in the order of their rows, which spares sorting all that have them.
+        let keys =
+            if order == Order::Newest && filter.words().is_some() { &["said.rowid"] } else { order.keys() };
         if let Some(after) = after {
-            rows.push_str(&format!(" AND {place} {beyond} ?"));
+            let of_after = match order {
+                Order::Newest => "?".to_owned(),
+                Order::Case | Order::Slowest | Order::Dearest => {
+                    format!("SELECT {} FROM {} WHERE trials.n = ?", keys.join(", "), order.tables())
+                }
+            };
+            rows.push_str(&format!(" AND ({}) {beyond} ({of_after})", keys.join(", ")));
             values.push(Value::Integer(after));
         }
         values.push(Value::Integer(i64::try_from(limit).unwrap_or(i64::MAX)));
-        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {place} {direction} LIMIT ?");
+        let ordered: Vec<String> = keys.iter().map(|key| format!("{key}{direction}")).collect();
+        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {} LIMIT ?", ordered.join(", "));
         let mut query = self.db.prepare(&sql)?;
         let rows = query.query_map(params_from_iter(values), trial_row)?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Every trial, one at a time.
+    /// Every trial, one at a time, run by run and case by case.
     pub fn each_trial(
         &self,
         filter: &TrialFilter,
         mut each: impl FnMut(TrialRow) -> std::io::Result<()>,
     ) -> Result<std::io::Result<()>, IndexError> {
-        let (rows, values) = filter.sql();
-        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {}", filter.place());
+        let (rows, values) = filter.sql(Order::Case);
+        let sql = format!("SELECT {COLUMNS} FROM {rows} ORDER BY {}", Order::Case.keys().join(", "));
         let mut query = self.db.prepare(&sql)?;
         let mut rows = query.query(params_from_iter(values))?;
         while let Some(row) = rows.next()? {
@@ -167,5 +250,21 @@ impl Index {
             }
         }
         Ok(Ok(()))
+    }
+
+    /// What trials can be chosen by: those of a run, else those of the newest runs.
+    pub fn choices(&self, run: Option<&str>) -> Result<Choices, IndexError> {
+        let mut query = self.db.prepare_cached(
+            "SELECT DISTINCT suite, agent, arm FROM trials
+             WHERE run IN (SELECT n FROM runs WHERE ?1 IS NULL OR id = ?1 ORDER BY id DESC LIMIT 50)",
+        )?;
+        let mut choices = Choices::default();
+        let mut rows = query.query([run])?;
+        while let Some(row) = rows.next()? {
+            choices.suites.insert(row.get(0)?);
+            choices.agents.insert(row.get(1)?);
+            choices.arms.insert(row.get(2)?);
+        }
+        Ok(choices)
     }
 }
