@@ -123,7 +123,10 @@ impl Sheet<'_> {
             if let CheckKind::Activation(activation) = &check.kind
                 && activation.by == By::Observed
             {
-                *finding = Some(score::mark_activation(activation, seen, &names));
+                let told = self.is_told(&activation.skills, seen);
+                let untold = || Finding::not_scored(Why::CheckFailed(INVOKED.to_owned()));
+                let found = || score::mark_activation(activation, seen, &names);
+                *finding = Some(if told { found() } else { untold() });
             }
         }
         findings
@@ -186,13 +189,24 @@ impl Sheet<'_> {
             seen.activated.iter().map(|activated| names.own(&activated.skill).to_owned()).collect();
         activated.sort_unstable();
         activated.dedup();
-        let invoked = match &self.case.stimulus {
+        SkillUse { about, activated, invoked: self.is_invoked() }
+    }
+
+    /// Whether the user names the skill, which leaves the agent nothing to decide.
+    fn is_invoked(&self) -> bool {
+        let names = self.names();
+        match &self.case.stimulus {
             Stimulus::SkillCommand { .. } => true,
             Stimulus::Turns(turns) => {
-                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| names.has(name))
+                turns.iter().flat_map(|turn| commanded(turn)).any(|name| names.has(name))
             }
-        };
-        SkillUse { about, activated, invoked }
+        }
+    }
+
+    /// Whether the run can say that a skill did not fire: one that the user named may have been taken up
+    /// without a trace.
+    fn is_told(&self, skills: &[String], seen: &Observation) -> bool {
+        !self.is_invoked() || score::fired(skills, seen, &self.names()) != Fired::No
     }
 
     fn situation(&self) -> Situation {
@@ -231,17 +245,23 @@ impl Sheet<'_> {
             asked.unwrap_or_else(|| self.suite.skills.iter().map(|skill| skill.name.clone()).collect());
         match score::fired(&skills, seen, &self.names()) {
             Fired::Yes(_) => Some(true),
-            Fired::No => Some(false),
-            Fired::Unknown(_) => None,
+            Fired::No if !self.is_invoked() => Some(false),
+            Fired::No | Fired::Unknown(_) => None,
         }
     }
 }
 
-/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
-fn commanded(prompt: &str) -> Option<&str> {
-    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
-    let word = rest.split(|c: char| c.is_whitespace()).next()?;
-    word.rsplit(':').next().filter(|name| !name.is_empty())
+const INVOKED: &str = "the prompt itself names the skill, which may leave no trace of its being taken up";
+
+/// What a prompt names as skills: `/name` at its beginning, `$name` anywhere, also with a plugin before it.
+fn commanded(prompt: &str) -> impl Iterator<Item = &str> {
+    let words = prompt.split_whitespace().enumerate();
+    let named = words.filter_map(|(at, word)| match at {
+        0 => word.strip_prefix(['/', '$']),
+        _ => word.strip_prefix('$'),
+    });
+    let names = named.filter_map(|word| word.rsplit(':').next());
+    names.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
 }
 
 /// Whether anything is asked that only a run can show. What is merely predicted needs none.
@@ -294,14 +314,15 @@ mod tests {
     #[test]
     fn a_skill_that_the_user_names_is_recognised() {
         for (prompt, expected) in [
-            ("/greeter Alice", Some("greeter")),
-            ("  $greeter", Some("greeter")),
-            ("/harbour:greeter now", Some("greeter")),
-            ("Use /greeter", None),
-            ("/ nothing", None),
-            ("greeter", None),
+            ("/greeter Alice", &["greeter"][..]),
+            ("  $greeter", &["greeter"]),
+            ("/harbour:greeter now", &["greeter"]),
+            ("Greet Alice with $greeter, then $waver.", &["greeter", "waver"]),
+            ("Look into /greeter", &[]),
+            ("/ nothing", &[]),
+            ("greeter", &[]),
         ] {
-            assert_eq!(commanded(prompt), expected, "{prompt}");
+            assert_eq!(commanded(prompt).collect::<Vec<&str>>(), expected, "{prompt}");
         }
     }
 }

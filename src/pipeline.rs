@@ -355,6 +355,7 @@ async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
+    seen.hear(&prepared.workspace.canaries);
     Watched { seen, turns, notes, held }
 }
 

@@ -30,7 +30,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
     let facts = TrialFacts::read(folder)?;
     let turns = decoded(&facts, &folder.join("transcript.jsonl"))?;
     let raw = RawRun { turns, seconds: facts.seconds };
-    let seen = Observation {
+    let mut seen = Observation {
         // What ended the run and what it cost, the stream alone does not say.
         ended: facts.ended,
         ended_because: facts.ended_because,
@@ -38,6 +38,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         cost_usd: facts.cost_usd,
         ..observe(raw, facts.files.clone(), false)
     };
+    seen.hear(&facts.canaries);
     let changes = facts.files.into_iter().map(|file| (file.path, file.change)).collect();
     let kept = folder.join("files");
     Ok(Recalled {

@@ -110,7 +110,7 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
     let (exam, trial) = (Arc::clone(exam), trial.clone());
     let staged = tokio::task::spawn_blocking(move || {
         let (planned, case) = exam.plan_of(part).case(&trial);
-        let skills_dir = exam.agents.get(&trial.condition.agent).map(|agent| agent.skills_dir.clone());
+        let agent = exam.agents.get(&trial.condition.agent).ok_or("no agent")?;
         // The room's name must not tell the agent which case this is.
         let opaque = Digest::of(trial.id.as_str().as_bytes());
         let mut workspace = stage::stage(&Order {
@@ -118,11 +118,12 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
             skills: &planned.suite.skills,
             rivals: &planned.suite.rivals,
             arm: trial.condition.arm,
-            skills_dir: skills_dir.as_ref().ok_or("no agent")?,
+            skills_dir: &agent.skills_dir,
             project: &planned.project,
             hidden: &exam.hidden,
             room: exam.rooms.join(opaque.short()),
             alias_ending: opaque.short(),
+            canaries: !agent.decoder.shows_skills,
         })
         .map_err(|error| error.to_string())?;
         if exam.keep_workspaces {
@@ -347,6 +348,7 @@ impl Prepared<'_> {
                 .into_iter()
                 .map(|(name, staged_as)| StagedSkill { name, staged_as })
                 .collect(),
+            canaries: self.workspace.canaries.clone(),
             left: Left::of(&self.workspace.folder),
             given,
             usage: seen.usage,

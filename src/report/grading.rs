@@ -34,7 +34,7 @@ pub struct Grading {
     /// The conventions for skills, which no case has to ask for.
     pub convention_compliance: ConventionCompliance,
     /// Notable claims that the agent made.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<Claimed>,
     /// What was odd about the run; empty if nothing.
     pub user_notes_summary: String,
     /// How the case itself could be better; empty if in no way.
@@ -56,6 +56,18 @@ pub struct Graded {
     pub passed: bool,
     /// Why it got that.
     pub reasoning: String,
+}
+
+/// A claim of the agent's, for spot-checking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claimed {
+    /// What it said.
+    pub claim: String,
+    /// Whether the record bears it out.
+    pub verified: bool,
+    /// What speaks for or against it.
+    pub evidence: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -94,7 +106,7 @@ impl Grading {
         let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
         let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
         let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();
-        let claim = |claim: &Claim| Claim {
+        let claim = |claim: &Claim| Claimed {
             claim: said(&claim.claim),
             verified: claim.verified,
             evidence: said(&claim.evidence),

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
-use crate::model::{Ended, FileChange, Given, RelPath, Usage};
+use crate::model::{Canary, Ended, FileChange, Given, RelPath, Usage};
 
 /// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct TrialFacts {
     pub files: Vec<FileChange>,
     /// The skills under test, with the names they had in the room.
     pub skills: Vec<StagedSkill>,
+    /// What was put into the copies of skills, to be told that they were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canaries: Vec<Canary>,
     /// All that was in the workspace at the end; `None` where that is too much to list.
     pub left: Option<Left>,
     /// What became of the files that were given to be read.
@@ -139,6 +142,7 @@ mod tests {
             ended_because: None,
             files: Vec::new(),
             skills: Vec::new(),
+            canaries: Vec::new(),
             left: None,
             given: Vec::new(),
             usage: Usage::default(),
