@@ -5,13 +5,14 @@
 //! Never: runs an agent; finds anything in a run that did not come to its end.
 
 use crate::gateway::{Prices, Scope};
-use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
+use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
     Need, Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why,
     WorkspaceView,
 };
 use crate::score::{self, Names};
+use crate::skill::Skill;
 
 /// What one trial is marked by.
 pub struct Sheet<'s> {
@@ -24,6 +25,20 @@ pub struct Sheet<'s> {
     pub skills: Vec<(String, String)>,
     /// What checks may do.
     pub leave: Leave<'s>,
+    /// The skills that a model is shown where it is to predict which fires.
+    pub offered: Vec<Offered>,
+}
+
+/// The skills of a suite and their rivals, as agents are offered them; none if nothing is predicted.
+pub fn offered(suite: &Suite, checks: &[&Check]) -> Vec<Offered> {
+    if !checks.iter().any(|check| predicted(check).is_some()) {
+        return Vec::new();
+    }
+    let placed = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| {
+        let read = Skill::read(skill.path.as_ref()?).ok()?;
+        Some(Offered { name: skill.name.clone(), description: read.description.unwrap_or_default() })
+    });
+    placed.collect()
 }
 
 /// Who judges, and where.
@@ -105,7 +120,9 @@ impl Sheet<'_> {
         let mut findings = score::mark(&self.checks, seen, workspace, self.leave);
         let names = self.names();
         for (check, finding) in self.checks.iter().zip(&mut findings) {
-            if let CheckKind::Activation(activation) = &check.kind {
+            if let CheckKind::Activation(activation) = &check.kind
+                && activation.by == By::Observed
+            {
                 let told = self.is_told(&activation.skills, seen);
                 let untold = || Finding::not_scored(Why::CheckFailed(INVOKED.to_owned()));
                 let found = || score::mark_activation(activation, seen, &names);
@@ -122,7 +139,7 @@ impl Sheet<'_> {
         given: &[Given],
         jury: &Jury<'_>,
     ) -> Marks {
-        let questions = Questions::of(self.checks.iter().copied());
+        let questions = Questions::of(self.checks.iter().copied()).in_situation(self.situation());
         if questions.is_empty() || !seen.ended.can_be_marked() {
             return questions.unanswered(&Why::Ended(seen.ended));
         }
@@ -192,6 +209,14 @@ impl Sheet<'_> {
         !self.is_invoked() || score::fired(skills, seen, &self.names()) != Fired::No
     }
 
+    fn situation(&self) -> Situation {
+        let turns = match &self.case.stimulus {
+            Stimulus::Turns(turns) => turns.clone(),
+            Stimulus::SkillCommand { args } => vec![args.clone()],
+        };
+        Situation { offered: self.offered.clone(), turns }
+    }
+
     fn names(&self) -> Names {
         Names::new(self.skills.clone())
     }
@@ -208,7 +233,8 @@ impl Sheet<'_> {
     /// Whether the skill that the case is about fired. A skill invoked by its command did not
     /// fire by itself, so that says nothing.
     fn fired(&self, seen: &Observation) -> Option<bool> {
-        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.skills.is_empty() {
+        let invoked = matches!(self.case.stimulus, Stimulus::SkillCommand { .. });
+        if invoked || self.skills.is_empty() || !needs_agent(&self.checks) {
             return None;
         }
         let asked = self.checks.iter().find_map(|check| match &check.kind {
@@ -236,6 +262,11 @@ fn commanded(prompt: &str) -> impl Iterator<Item = &str> {
     });
     let names = named.filter_map(|word| word.rsplit(':').next());
     names.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
+}
+
+/// Whether anything is asked that only a run can show. What is merely predicted needs none.
+pub fn needs_agent(checks: &[&Check]) -> bool {
+    checks.is_empty() || checks.iter().any(|check| predicted(check).is_none())
 }
 
 /// A check to which nobody can find an answer.

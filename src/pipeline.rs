@@ -349,7 +349,7 @@ struct Watched {
 
 /// Runs the agent, clears up after it, and observes.
 async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
-    let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
+    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);

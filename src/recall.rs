@@ -21,6 +21,8 @@ pub struct Recalled {
     /// The skills under test: their own names, and those they had in the room.
     pub skills: Vec<(String, String)>,
     pub given: Vec<Given>,
+    /// Whether no agent was run, because all that was asked was a prediction.
+    pub only_predicted: bool,
 }
 
 /// Reads a trial's folder. An error says what is missing.
@@ -44,6 +46,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         workspace: KeptWorkspace { view: FolderView::new(&kept), changes, left: facts.left },
         skills: facts.skills.into_iter().map(|skill| (skill.name, skill.staged_as)).collect(),
         given: facts.given,
+        only_predicted: facts.only_predicted,
     })
 }
 

@@ -3,7 +3,6 @@
 mod common;
 
 use common::Project;
-use practicum::improve::Comparison;
 use serde_json::{Value, json};
 
 /// Says what its skill says last.
@@ -157,6 +156,47 @@ fn a_judge_without_an_answer_decides_nothing() {
     assert_eq!((&found["not_compared"], &found["cases"][0]["confidence"]), (&json!(1), &Value::Null));
 }
 
+/// Two texts are compared by what the case of an eval file asks for and has judged.
+#[test]
+fn files_are_compared_by_the_request_and_the_statements_of_a_spec() {
+    let project = project();
+    project.write("a.txt", "hello");
+    project.write("b.txt", "kee-ow");
+    let spec = r#"{"skill_name": "gull", "test_args": "now", "user_prompt": "Please speak.",
+        "grading_criteria": [{"id": "gullish", "criterion": "Does it sound like a gull?"}],
+        "trigger_tests": {"should_trigger": ["speak"], "should_not_trigger": ["be quiet"]}}"#;
+    project.write(".claude/skills/gull/SKILL.md", &skill("kee-ow"));
+    project.write(".claude/skills/gull/SKILL.eval.json", spec);
+    project.write("fair.yaml", &fair_judge(&["gullish"]));
+    let compare = |more: &[&str]| {
+        let args = ["compare", "a.txt", "b.txt", "--blind", "--script", "fair.yaml", "--json"];
+        project.run(&[&args[..], more].concat())
+    };
+    let ran = compare(&["--spec", ".claude/skills/gull/SKILL.eval.json"]).exits(0);
+    let found = ran.json();
+    fits("blind", &found);
+    assert_eq!((&found["wins"], &found["cases"][0]["outcome"]), (&json!(1), &json!("second")));
+    let folders = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
+    let folder = folders.flatten().next().expect("one").path();
+    let file = found["cases"][0]["files"][0].as_str().expect("a name");
+    let comparison = read(&folder.join(file));
+    assert_eq!(comparison["eval_prompt"], "Please speak.");
+    assert!(comparison["scores"]["gullish"].is_object(), "{comparison}");
+
+    // Of several cases one must be named, and runs have their own.
+    let several = ["--spec", "evals/e.practicum.yaml"];
+    let told = compare(&several).exits(2).stderr;
+    assert!(told.contains("--case") && told.contains("case-1, case-2"), "{told}");
+    project.write("fair.yaml", &fair_judge(&["judge-it-sounds-like-a-gull"]));
+    compare(&[&several[..], &["--case", "case-2"]].concat()).exits(0);
+    let told = compare(&[&several[..], &["--case", "none"]].concat()).exits(2).stderr;
+    assert!(told.contains("no such case"), "{told}");
+    let run = run(&project);
+    let args =
+        ["compare", &run, &run, "--blind", "--script", "fair.yaml", "--spec", "evals/e.practicum.yaml"];
+    assert!(project.run(&args).exits(2).stderr.contains("--spec is for files"));
+}
+
 #[test]
 fn versions_that_were_not_run_are_compared_as_skills() {
     let project = project();
@@ -193,25 +233,38 @@ fn a_bare_command_needs_words_for_the_judge() {
     let ran = project.run(&["compare", &bare, &bare, "--blind", "--script", "biased.yaml"]).exits(2);
     assert!(ran.stderr.contains("user_prompt"), "{}", ran.stderr);
     let worded = run(&spec(r#", "user_prompt": "Please speak.""#));
-    let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "biased.yaml", "--json"]);
+    // It answers only who shows it the words, and not the command.
+    let request = r"(?s)The request:\s+\S+\s+Please speak\.\s+\S+\s+Output A:";
+    let judge = json!({"practicum_script": 1, "scenarios": [
+        {"name": "bare", "to": "judge", "when": "/gull", "steps": ["I was shown a command."]},
+        {"name": "worded", "to": "judge", "when": {"regex": request}, "steps": answer("A", &DOCUMENTED)},
+    ]});
+    project.write("reader.yaml", &judge.to_string());
+    let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "reader.yaml", "--json"]);
     assert_eq!(found.exits(0).json()["ties"], 1);
+    let kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
+    let folder = kept.flatten().next().expect("one").path();
+    assert_eq!(read(&folder.join("case-1/order-1/comparison.json"))["eval_prompt"], "Please speak.");
+    project.write(path, &spec(""));
+    let ran = project.run(&["improve", ".claude/skills/gull", "--agent", "own"]).exits(2);
+    assert!(ran.stderr.contains("user_prompt"), "{}", ran.stderr);
+    assert!(!project.path().join(".claude/skills/gull-workspace").exists(), "nothing was begun");
 }
 
 #[test]
-fn a_documented_comparison_is_read_and_written_as_it_is() {
-    let documented: Value =
-        serde_json::from_str(include_str!("fixtures/versions/comparison.json")).expect("JSON");
-    fits("comparison", &documented);
-    let read: Comparison = serde_json::from_value(documented.clone()).expect("a comparison");
-    assert_eq!(serde_json::to_value(&read).expect("JSON"), documented);
-    let schema = practicum::schema::schema("comparison").expect("a schema");
-    for (at, wrong) in [
-        ("/winner", json!("tie")),
-        ("/scores/content_value/A", json!(0)),
-        ("/scores/content_value/B", json!(11)),
-    ] {
-        let mut document = documented.clone();
-        *document.pointer_mut(at).expect("there") = wrong;
-        assert!(!jsonschema::draft202012::is_valid(schema, &document), "{at}");
-    }
+fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
+    let project = project();
+    project.write("gull/SKILL.md", &skill("kee-ow"));
+    let args =
+        ["run", "evals", "--json", "--sandbox", "off", "--no-judge", "--arm", "without", "--arm", "with"];
+    let both = project.run(&args).json()["run"].as_str().expect("an id").to_owned();
+    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r",
+        "scores": {"judge-it-sounds-like-a-gull": {"A": 5, "B": 5}}}}]}]);
+    let judge = json!({"practicum_script": 1, "scenarios": [
+        {"name": "both", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:.*kee-ow"}, "steps": scores},
+    ]});
+    project.write("reader.yaml", &judge.to_string());
+    let found =
+        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(0);
+    assert_eq!(found.json()["ties"], 6);
 }

@@ -101,6 +101,64 @@ def test_triggers_run_nothing_else(suite: pytest.Pytester) -> None:
     suite.runpytest_subprocess().assert_outcomes(passed=2)
 
 
+JUDGE = '''
+practicum_script: 1
+scenarios:
+  - to: judge
+    when: { regex: '(?s)Output A:.*1003 is there twice.*Output B:' }
+    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It names it., scores: SCORES } }] }]
+  - to: judge
+    when: 1003 is there twice
+    steps: [{ tools: [{ name: report_comparison, input: { winner: B, reasoning: It names it., scores: SCORES } }] }]
+  - to: judge
+    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It comes first., scores: SCORES } }] }]
+'''
+
+
+def test_outputs_are_compared_by_a_judge_that_does_not_know_whose_they_are(suite: pytest.Pytester) -> None:
+    scores = "{ both_oddities: { A: 5, B: 6 }, gaps: { A: 5, B: 6 } }"
+    (suite.path / "judge.yaml").write_text(JUDGE.replace("SCORES", scores))
+    (suite.path / "mute.yaml").write_text("practicum_script: 1\ndefault: I would rather not say.\n")
+    suite.makepyfile(
+        f"""
+        from pathlib import Path
+
+        GOOD = {GOOD!r}
+        ASKED = dict(spec={CLAUDITOR!r}, request="Profile orders.csv.", script="judge.yaml")
+
+        def test_better(practicum_blind_compare):
+            found = practicum_blind_compare("Nothing is odd.", GOOD, **ASKED)
+            found.assert_not_worse()
+            assert found and found.winner == "second" and (found.wins, found.losses) == (1, 0)
+            assert found.verdict == "inconclusive", "one pair says nothing beyond chance"
+            assert found.win_rate.value == 1.0 and found.win_rate.low < 0.5
+
+        def test_a_judge_that_prefers_what_comes_first_decides_nothing(practicum_blind_compare):
+            assert practicum_blind_compare("one", "two", **ASKED).winner == "tie"
+
+        def test_files(practicum_blind_compare, tmp_path):
+            for name, text in [("old", "Nothing is odd."), ("new", GOOD)]:
+                for day in ["monday.md", "tuesday.md"]:
+                    (tmp_path / name).mkdir(exist_ok=True)
+                    (tmp_path / name / day).write_text(text)
+            found = practicum_blind_compare(tmp_path / "old", tmp_path / "new", **ASKED)
+            assert [one.case for one in found.cases] == ["monday.md", "tuesday.md"] and found.wins == 2
+
+        def test_worse(practicum_blind_compare):
+            practicum_blind_compare(GOOD, "Nothing is odd.", **ASKED).assert_not_worse()
+
+        def test_no_answer_is_no_win(practicum_blind_compare):
+            found = practicum_blind_compare("one", "two", request="Count.", script="mute.yaml")
+            assert not found and found.winner is None and found.exit == 3
+            found.assert_not_worse()
+        """
+    )
+    result = suite.runpytest_subprocess()
+    result.assert_outcomes(passed=3, failed=2)
+    result.stdout.fnmatch_lines(["*the second is not shown to be as good", "*file: first", "*1 lost*"])
+    result.stdout.fnmatch_lines(["*file: not compared"])
+
+
 @pytest.mark.parametrize(
     ("options", "outcomes"),
     [([], {"skipped": 1, "passed": 1}), (["--practicum-paid"], {"passed": 2})],

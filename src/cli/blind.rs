@@ -7,8 +7,8 @@ use anyhow::{Context, anyhow, bail};
 use super::evals::Choices;
 use super::exam::Carrying;
 use super::{environment, print, print_json, runtime};
-use crate::improve::{self, Blind, Outcome, Outputs, StoredRun, Versions};
-use crate::intake::IntakeError;
+use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun, Versions};
+use crate::intake::{self, Ask, IntakeError};
 use crate::model::{Compared, Digest, Origin, Suite};
 use crate::report::{figures, safe};
 use crate::run::Cancel;
@@ -20,9 +20,15 @@ pub struct Unseeing {
     /// The skill whose versions v0, v1, … are meant
     #[arg(long, value_name = "SKILL", requires = "blind")]
     of: Option<PathBuf>,
-    /// What was asked for, where files are compared
+    /// What was asked for, where files are compared; by default what the spec says
     #[arg(long, value_name = "TEXT", requires = "blind", default_value = "")]
     request: String,
+    /// The eval file whose request and judged statements files are compared by
+    #[arg(long, value_name = "FILE", requires = "blind", conflicts_with = "of")]
+    spec: Option<PathBuf>,
+    /// Which case of it, where several have an output
+    #[arg(long, value_name = "ID", requires = "spec")]
+    case: Option<String>,
     /// Tosses the coins that deal the labels
     #[arg(long, value_name = "N", requires = "blind", default_value_t = 0)]
     seed: u64,
@@ -56,7 +62,10 @@ impl Unseeing {
         let nobody = || Suite::silent("files", origin(project));
         let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
-        eprintln!("{} cases, each judged in both orders", pairings.len());
+        match pairings.len() {
+            1 => eprintln!("1 case, judged in both orders"),
+            several => eprintln!("{several} cases, each judged in both orders"),
+        }
         let judged = runtime().context("cannot start")?.block_on(async {
             let asking = carrying.asking();
             let adviser =
@@ -93,9 +102,43 @@ impl Unseeing {
     fn side(&self, wanted: &str, project: &Path) -> anyhow::Result<Found> {
         let path = Path::new(wanted);
         if path.exists() && !path.join("run.json").is_file() {
-            return Ok(Found { outputs: Outputs::of_path(path, &self.request)?, suite: None, script: None });
+            let (brief, suite) = match &self.spec {
+                Some(spec) => self.specified(spec)?,
+                None => (Brief::documented(&self.request), None),
+            };
+            return Ok(Found { outputs: Outputs::of_path(path, &brief)?, suite, script: None });
+        }
+        if self.spec.is_some() {
+            bail!(
+                "--spec is for files; runs say themselves what their cases ask for, and {wanted} is no file"
+            );
         }
         run(wanted, project)
+    }
+
+    /// What the eval file asks for, in the case that is meant.
+    fn specified(&self, spec: &Path) -> anyhow::Result<(Brief, Option<Suite>)> {
+        let ask = Ask { paths: vec![spec.to_owned()], ..Ask::default() };
+        let reading = intake::read(&ask, &environment())?;
+        if reading.has_errors() {
+            bail!("{} cannot be understood; practicum check says why", spec.display());
+        }
+        let suites: Vec<Suite> = reading.into_suites()?.into_iter().map(|placed| placed.suite).collect();
+        let cases = suites.iter().flat_map(|suite| suite.cases.iter().map(move |case| (suite, case)));
+        let with_output = cases.filter(|(_, case)| !improve::is_about_activation(case));
+        let meant: Vec<_> =
+            with_output.filter(|(_, case)| self.case.as_ref().is_none_or(|id| *id == case.id)).collect();
+        match meant.as_slice() {
+            [(suite, case)] => {
+                let words = Some(self.request.as_str()).filter(|words| !words.is_empty());
+                Ok((Brief::of_case(suite, case, words)?, Some((*suite).clone())))
+            }
+            [] => bail!("{} has no such case with an output to compare", spec.display()),
+            several => {
+                let ids: Vec<String> = several.iter().map(|(_, case)| safe(&case.id)).collect();
+                bail!("say with --case which one is meant: {}", ids.join(", "))
+            }
+        }
     }
 }
 
@@ -128,7 +171,7 @@ fn versions(skill: &Path, one: u32, other: u32, project: &Path) -> anyhow::Resul
     eprintln!("note: not both versions were run, so the skills themselves are compared");
     let itself = |number: u32| {
         let request = "Write an agent skill for this purpose.";
-        let outputs = Outputs::of_path(&versions.files(number)?, request)?;
+        let outputs = Outputs::of_path(&versions.files(number)?, &Brief::documented(request))?;
         anyhow::Ok(named(Found { outputs, suite: None, script: None }, number))
     };
     Ok((itself(one)?, itself(other)?))

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use anyhow::{Context, anyhow, bail};
 
 use super::{complain, environment};
-use crate::report::{Form, REPORTS, Report, Results, Writer, names, report};
+use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report};
 use crate::settings::project_root;
 use crate::store::RunDir;
 
@@ -101,7 +101,10 @@ impl Reports {
             let mut out = anstream::stderr();
             return write(results, &mut out).map_err(Into::into);
         }
-        to_standard_output(results, *write)
+        match terminal_width().filter(|_| !json) {
+            Some(width) => to_terminal(results, *write, width),
+            None => to_standard_output(results, *write),
+        }
     }
 }
 
@@ -192,9 +195,27 @@ fn finish(results: &Results, file: File, write: Writer) -> std::io::Result<()> {
 }
 
 /// A reader who went away has seen enough.
+/// The columns of standard output, if it is a terminal.
+fn terminal_width() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
+    Some(size.ws_col.into()).filter(|columns| *columns > 0)
+}
+
+fn to_terminal(results: &Results, write: Writer, width: usize) -> anyhow::Result<()> {
+    let mut text = Vec::new();
+    write(results, &mut text)?;
+    let folded = fold(&String::from_utf8_lossy(&text), width);
+    sent(|out| out.write_all(folded.as_bytes()))
+}
+
 fn to_standard_output(results: &Results, write: Writer) -> anyhow::Result<()> {
+    sent(|out| write(results, out))
+}
+
+/// Writes to standard output. That nobody reads on is no error.
+fn sent(write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) -> anyhow::Result<()> {
     let mut out = BufWriter::new(anstream::AutoStream::auto(std::io::stdout()).lock());
-    match write(results, &mut out).and_then(|()| out.flush()) {
+    match write(&mut out).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         Ok(()) | Err(_) => Ok(()),
     }

@@ -35,7 +35,8 @@ pub use advised::{explain, look, propose};
 pub use adviser::{Advice, Adviser};
 pub use analysis::Analysis;
 pub use blind::{
-    Blind, BlindCase, Comparison, Judged, Outcome, Outputs, OutputsError, judge_all, pair, tally,
+    Blind, BlindCase, Brief, Comparison, Judged, Outcome, Outputs, OutputsError, is_about_activation,
+    judge_all, pair, tally,
 };
 pub use candidates::{Candidate, Candidates, Dropped, native_file, propose_cases, sifted};
 pub use capture::Capture;

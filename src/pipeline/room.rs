@@ -8,7 +8,7 @@ use super::{Exam, Part, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
-use crate::marking::{Jury, Marked, Sheet};
+use crate::marking::{Jury, Marked, Sheet, needs_agent, offered};
 use crate::model::{
     Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
 };
@@ -135,7 +135,16 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
 }
 
 impl Prepared<'_> {
-    pub async fn converse(&self, exam: &Exam) -> Conversed {
+    /// Lets the agent work, unless nothing that it could do would be looked at.
+    pub async fn run(&self, exam: &Exam) -> Conversed {
+        if self.needs_agent() { self.converse(exam).await } else { Conversed::unneeded(&self.turns()) }
+    }
+
+    fn needs_agent(&self) -> bool {
+        needs_agent(&applicable(self.case, &self.trial.condition))
+    }
+
+    async fn converse(&self, exam: &Exam) -> Conversed {
         let mut turns = self.turns();
         // An agent that takes no system prompt is told before the user's first words.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
@@ -287,10 +296,12 @@ impl Prepared<'_> {
 
     /// What the trial is marked by.
     pub fn sheet<'s>(&'s self, exam: &'s Exam) -> Sheet<'s> {
+        let checks = applicable(self.case, &self.trial.condition);
         Sheet {
             suite: &self.planned.suite,
             case: self.case,
-            checks: applicable(self.case, &self.trial.condition),
+            offered: offered(&self.planned.suite, &checks),
+            checks,
             arm: self.trial.condition.arm,
             skills: self.skills(),
             leave: Leave {
@@ -343,6 +354,7 @@ impl Prepared<'_> {
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
+            only_predicted: !self.needs_agent(),
         }
     }
 

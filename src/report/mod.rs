@@ -8,6 +8,7 @@ mod csv;
 mod diagnostics;
 mod documents;
 pub mod figures;
+mod fold;
 mod github;
 mod graded;
 mod grading;
@@ -34,6 +35,7 @@ pub use documents::{
     Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
     ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
+pub use fold::fold;
 pub use graded::render as render_graded;
 pub use grading::Grading;
 pub use live::LiveView;

@@ -191,11 +191,15 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
     }
     let Some(record) = first else { return Ok(()) };
     let shown = |text: &str| cut(&one_line(text), WIDEST);
-    if let Verdict::NotScored(why) = &record.verdict {
+    let deciding = deciding(&record);
+    // A check that has no answer says itself why.
+    if let Verdict::NotScored(why) = &record.verdict
+        && deciding.is_empty()
+    {
         let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         writeln!(out, "      {}", shown(&format!("not scored: {}{because}", why.in_words())))?;
     }
-    for check in deciding(&record) {
+    for check in deciding {
         let (style, mark) = match check.verdict {
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
@@ -210,7 +214,24 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
     for note in &record.notes {
         writeln!(out, "      {FAINT}note: {}{FAINT:#}", shown(note))?;
     }
-    writeln!(out, "      {FAINT}practicum show {} {}{FAINT:#}", results.summary.run, record.trial)
+    let trial = record.trial.as_str();
+    // The end of its id is enough to find it, and the rest is its case.
+    let brief = trial.rsplit_once('-').map_or(trial, |(_, digest)| digest);
+    writeln!(out, "      {FAINT}practicum show {} {brief}{FAINT:#}", from_here(results))
+}
+
+/// The run, in a way that leads to it from where we are: elsewhere than in its project by its folder.
+fn from_here(results: &Results) -> String {
+    let folder = results.run.path();
+    let project = folder.ancestors().nth(3);
+    let here = std::env::current_dir().ok();
+    if here.as_deref() == project {
+        return results.summary.run.clone();
+    }
+    let shortest = here.as_deref().and_then(|here| folder.strip_prefix(here).ok()).unwrap_or(folder);
+    let path = safe(&shortest.display().to_string());
+    let plain = path.chars().all(|c| c.is_alphanumeric() || "/._-+".contains(c));
+    if plain { path } else { format!("'{}'", path.replace('\'', "'\\''")) }
 }
 
 /// The checks for which a trial did not pass: those that must, else all that did not.

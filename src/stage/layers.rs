@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::copy_entry;
+use super::project::{Hidden, copy_entry};
 use crate::model::{Fixture, RelPath};
-use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, split_frontmatter};
+use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
 
 /// Puts a fixture at its place. Whatever stands there already gives way.
 pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
@@ -45,6 +45,7 @@ pub fn skill(
     canary: Option<&str>,
     folder: &Path,
     skills_dir: &RelPath,
+    hidden: &Hidden,
 ) -> Result<String, StageError> {
     let skill = Skill::read(path)?;
     let name = alias.unwrap_or(&skill.name).to_owned();
@@ -60,7 +61,7 @@ pub fn skill(
             if std::fs::symlink_metadata(&to).is_ok() {
                 super::remove(&to);
             }
-            copy_tree(skill.folder(), &to, &is_eval_file)?;
+            copy_tree(skill.folder(), &to, &|path| hidden.covers(path))?;
             let file = to.join(SKILL_FILE);
             if alias.is_some() {
                 rewrite(&file, |text| with_name(text, &name))?;

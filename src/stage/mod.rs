@@ -138,7 +138,8 @@ fn stage_skill(
     workspace: &mut Workspace,
 ) -> Result<String, StageError> {
     let marker = order.canaries.then(|| uuid::Uuid::new_v4().simple().to_string());
-    let skill = layers::skill(path, alias, marker.as_deref(), &workspace.folder, order.skills_dir)?;
+    let (folder, canary) = (&workspace.folder, marker.as_deref());
+    let skill = layers::skill(path, alias, canary, folder, order.skills_dir, order.hidden)?;
     workspace.canaries.extend(marker.map(|marker| Canary { skill: skill.clone(), marker }));
     Ok(skill)
 }

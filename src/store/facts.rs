@@ -33,6 +33,9 @@ pub struct TrialFacts {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
+    /// No agent was run, because all that was asked is a prediction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_predicted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -145,6 +148,7 @@ mod tests {
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,
+            only_predicted: false,
         };
         let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;
         let lengths: Vec<u64> = lengths.iter().map(|turn| turn.bytes).collect();

@@ -1,11 +1,14 @@
 """Practicum in a pytest suite: eval files marked and run by the `practicum` program."""
 
 from .program import BinaryMissing, PracticumError, Program
-from .results import Activation, Case, CheckCount, Gate, Graded, GradedCheck, Interval, Run
-from .spec import Grader, InputFile, Spec, Triggers
+from .results import Activation, BlindCase, BlindComparison, Case, CheckCount, Gate, Graded, GradedCheck, Interval, Run
+from .spec import BlindCompare, Grader, InputFile, Spec, Triggers
 
 __all__ = [
     "Activation",
+    "BlindCase",
+    "BlindCompare",
+    "BlindComparison",
     "BinaryMissing",
     "Case",
     "CheckCount",

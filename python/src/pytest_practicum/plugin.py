@@ -8,7 +8,7 @@ from typing import Optional, Protocol
 import pytest
 
 from .program import Program
-from .spec import AnyPath, Examiner, Grader, Spec, Triggers
+from .spec import AnyPath, BlindCompare, Examiner, Grader, Spec, Triggers
 
 MARKER = "practicum_paid"
 OPTION = "--practicum-paid"
@@ -70,6 +70,15 @@ def practicum_spec(_practicum_examiner: Examiner, tmp_path: Path) -> LoadSpec:
 def practicum_grader(_practicum_examiner: Examiner) -> Grader:
     """Marks a text against an eval file."""
     return Grader(_practicum_examiner.program, _practicum_examiner.base)
+
+
+@pytest.fixture
+def practicum_blind_compare(
+    _practicum_examiner: Examiner, tmp_path_factory: pytest.TempPathFactory
+) -> BlindCompare:
+    """Has a judge compare two outputs without knowing whose they are."""
+    folder = tmp_path_factory.mktemp("compared")
+    return BlindCompare(_practicum_examiner.program, _practicum_examiner.base, folder)
 
 
 @pytest.fixture

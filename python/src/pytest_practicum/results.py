@@ -107,6 +107,79 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class BlindCase:
+    """A pair of outputs, judged in both orders."""
+
+    case: str
+    #: first, second, tie (the two orders contradict each other) or not_compared
+    outcome: str
+
+
+@dataclass(frozen=True)
+class BlindComparison:
+    """Two sides, judged by a model that does not know whose output is whose. True if the second is not
+    worse: it lost no more pairs than it won, and every pair was compared."""
+
+    #: How many pairs the second won and lost, and in how many neither did.
+    wins: int
+    losses: int
+    ties: int
+    not_compared: int
+    #: What may be said of the second beyond chance: better, worse, equivalent or inconclusive. One pair
+    #: says nothing beyond chance.
+    verdict: str
+    win_rate: Interval
+    cases: tuple[BlindCase, ...]
+    cost_usd: Optional[float]
+    #: 0, 1 (the second is worse beyond chance) or 3 (a pair was not compared)
+    exit: int
+    document: Document = field(repr=False)
+    stderr: str = field(repr=False)
+
+    @classmethod
+    def of(cls, answer: Answer) -> BlindComparison:
+        document = answer.document
+        counts = (document[key] for key in ("wins", "losses", "ties", "not_compared"))
+        cases = tuple(BlindCase(one["case"], one["outcome"]) for one in document["cases"])
+        win_rate = Interval.of(document["win_rate"]) or Interval(None, None, None, 0)
+        return cls(
+            *counts,
+            document["verdict"],
+            win_rate,
+            cases,
+            document["cost_usd"],
+            answer.exit,
+            document,
+            answer.stderr,
+        )
+
+    def __bool__(self) -> bool:
+        return self.not_compared == 0 and self.losses <= self.wins
+
+    @property
+    def winner(self) -> Optional[str]:
+        """first, second or tie; None where a pair was not compared."""
+        if self.not_compared:
+            return None
+        if self.wins == self.losses:
+            return "tie"
+        return "second" if self.wins > self.losses else "first"
+
+    def __str__(self) -> str:
+        cases = [f"{one.case}: {one.outcome.replace('_', ' ')}" for one in self.cases]
+        told = f"{self.wins} won, {self.losses} lost, {self.ties} ties, {self.not_compared} not compared"
+        return "\n".join([*cases, f"the second: {told}; {self.verdict}"])
+
+    def assert_not_worse(self) -> None:
+        """Fails the test, with what was found of every pair, if the second lost more than it won, or if
+        a pair was not compared."""
+        __tracebackhide__ = True
+        if not self:
+            why = f"\n{self.stderr}" if self.not_compared else ""
+            raise AssertionError(f"the second is not shown to be as good\n{self}{why}")
+
+
+@dataclass(frozen=True)
 class Activation:
     """Whether the skill fired when it should, and only then."""
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Mapping, Optional, Sequence, Union
 
 from .program import PracticumError, Program
-from .results import Graded, Run
+from .results import BlindComparison, Graded, Run
 
 AnyPath = Union[str, "os.PathLike[str]"]
 
@@ -123,6 +123,48 @@ class Triggers:
             gates=gates,
             arguments=arguments,
         )
+
+
+@dataclass(frozen=True)
+class BlindCompare:
+    """Has a judge say which of two outputs is better, without telling it whose they are."""
+
+    program: Program
+    #: What relative paths are seen from.
+    base: Path
+    #: Where texts are written down to be compared.
+    folder: Path
+
+    def __call__(
+        self,
+        first: Union[str, Path],
+        second: Union[str, Path],
+        *,
+        spec: Optional[AnyPath] = None,
+        case: Optional[str] = None,
+        request: Optional[str] = None,
+        seed: Optional[int] = None,
+        script: Optional[AnyPath] = None,
+        max_cost: Optional[float] = None,
+        arguments: Sequence[str] = (),
+    ) -> BlindComparison:
+        """A `str` is an output itself; a `Path` is a file with one, or a folder with several, which are
+        paired by their names. With `spec` the outputs are compared by what its case asks for and has
+        judged; else by `request`. Every pair is judged twice, in both orders. It costs money unless a
+        script answers in place of the judge."""
+        sides = [self._side("first", first), self._side("second", second)]
+        asked = ["compare", *sides, "--blind", f"--project={self.base}"]
+        asked += _path_option("--spec", self.base, spec) + _option("--case", case)
+        asked += _option("--request", request) + _option("--seed", seed)
+        asked += _path_option("--script", self.base, script) + _option("--max-cost", max_cost)
+        return BlindComparison.of(self.program.ask([*asked, *arguments]))
+
+    def _side(self, name: str, output: Union[str, Path]) -> str:
+        if isinstance(output, Path):
+            return str(self.base / output)
+        path = self.folder / f"{name}.txt"
+        path.write_text(output, encoding="utf-8")
+        return str(path)
 
 
 @dataclass(frozen=True)

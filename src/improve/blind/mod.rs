@@ -11,7 +11,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 pub use document::{Blind, BlindCase, BlindOrder, Comparison, Label, Outcome, Scores, Side};
-pub use outputs::{Outputs, OutputsError, pair};
+pub use outputs::{Brief, Outputs, OutputsError, is_about_activation, pair};
 pub use statistics::{settle, tally};
 
 use super::Adviser;

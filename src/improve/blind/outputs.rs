@@ -18,9 +18,28 @@ pub struct Outputs {
 
 #[derive(Debug, Clone)]
 struct Shown {
+    brief: Brief,
+    text: String,
+}
+
+/// What outputs were made for, and what they are compared by.
+#[derive(Debug, Clone)]
+pub struct Brief {
     request: String,
     criteria: Vec<Criterion>,
-    text: String,
+}
+
+impl Brief {
+    /// That of a case: what it asks for, unless someone says it in other words, and what it has judged.
+    pub fn of_case(suite: &Suite, case: &Case, words: Option<&str>) -> Result<Self, OutputsError> {
+        let request = words.map_or_else(|| request(suite, case), |words| Ok(words.to_owned()))?;
+        Ok(Self { request, criteria: criteria(suite, case) })
+    }
+
+    /// Of what no case stands behind.
+    pub fn documented(request: &str) -> Self {
+        Self { request: request.to_owned(), criteria: documented_criteria() }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +74,9 @@ impl Outputs {
             if shown.contains_key(&name) || is_about_activation(case) || !only(&record.suite, &record.case) {
                 continue;
             }
-            let request = request(suite, case)?;
+            let brief = Brief::of_case(suite, case, None)?;
             let text = cut(&run.output_of(record), LONGEST_OUTPUT);
-            shown.insert(name, Shown { request, criteria: criteria(suite, case), text });
+            shown.insert(name, Shown { brief, text });
         }
         Ok(Self { name: run.id.clone(), shown })
     }
@@ -69,13 +88,12 @@ impl Outputs {
     }
 
     /// A file is one output. So is a skill; of any other folder, every file is one.
-    pub fn of_path(path: &Path, request: &str) -> Result<Self, OutputsError> {
+    pub fn of_path(path: &Path, brief: &Brief) -> Result<Self, OutputsError> {
         let name = path.display().to_string();
         let mut shown = BTreeMap::new();
         let mut show = |case: String, text: String| {
             let text = cut(&text, LONGEST_OUTPUT);
-            let output = Shown { request: request.to_owned(), criteria: documented_criteria(), text };
-            shown.insert((String::new(), case), output);
+            shown.insert((String::new(), case), Shown { brief: brief.clone(), text });
         };
         if path.join(SKILL_FILE).is_file() {
             show("skill".to_owned(), skill_text(path)?);
@@ -104,8 +122,8 @@ pub fn pair(first: &Outputs, second: &Outputs) -> (Vec<Pairing>, Vec<String>) {
             Some(other) => pairings.push(Pairing {
                 suite: suite.clone(),
                 case: case.clone(),
-                request: one.request.clone(),
-                criteria: one.criteria.clone(),
+                request: one.brief.request.clone(),
+                criteria: one.brief.criteria.clone(),
                 first: one.text.clone(),
                 second: other.text.clone(),
             }),
@@ -117,7 +135,7 @@ pub fn pair(first: &Outputs, second: &Outputs) -> (Vec<Pairing>, Vec<String>) {
     (pairings, unpaired)
 }
 
-fn is_about_activation(case: &Case) -> bool {
+pub fn is_about_activation(case: &Case) -> bool {
     case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 

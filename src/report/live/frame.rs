@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::model::{TrialId, TrialRecord, Verdict};
+use crate::report::fold::{columns, columns_of};
 
 /// How far a run is.
 pub struct Scene {
@@ -87,23 +88,35 @@ impl Scene {
         if let Some(more) = self.running.len().checked_sub(most).filter(|more| *more > 0) {
             lines.push(format!("           and {more} more"));
         }
-        lines.push(self.total(now));
+        lines.push(self.total(now, width));
         lines.into_iter().map(|line| cut(&line, width)).collect()
     }
 
-    fn total(&self, now: Instant) -> String {
-        let mut parts = vec![format!("{} {}/{}", bar(self.done(), self.trials), self.done(), self.trials)];
-        let counts = [(self.passed, "passed"), (self.failed, "failed"), (self.not_scored, "not scored")];
-        parts.extend(
-            counts.iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}")),
-        );
+    /// How far all is: in signs where words have no room, and with a bar as long as there is room for.
+    fn total(&self, now: Instant, width: usize) -> String {
+        let room = width.saturating_sub(1);
+        let in_words = self.standing(now, [" passed", " failed", " not scored"], "about ");
+        let standing = match columns(&in_words) > room {
+            true => self.standing(now, [" ✓", " ✗", " ?"], "≈"),
+            false => in_words,
+        };
+        match room.saturating_sub(columns(&standing) + 1).min(LONGEST_BAR) {
+            length @ SHORTEST_BAR.. => format!("{} {standing}", bar(self.done(), self.trials, length)),
+            _ => standing,
+        }
+    }
+
+    fn standing(&self, now: Instant, verdicts: [&str; 3], about: &str) -> String {
+        let mut parts = vec![format!("{}/{}", self.done(), self.trials)];
+        let counts = [self.passed, self.failed, self.not_scored].into_iter().zip(verdicts);
+        parts.extend(counts.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count}{word}")));
         if self.spent.usd > 0.0 {
             let or_more = if self.spent.partly_unknown { "+" } else { "" };
             parts.push(format!("${:.2}{or_more}", self.spent.usd));
         }
         parts.push(clock(now - self.begun));
         if let Some(remaining) = self.remaining(now) {
-            parts.push(format!("about {} left", clock(remaining)));
+            parts.push(format!("{about}{} left", clock(remaining)));
         }
         parts.join(" · ")
     }
@@ -111,11 +124,12 @@ impl Scene {
 
 const MOST_RUNNING: usize = 12;
 
-const BAR: usize = 20;
+const LONGEST_BAR: usize = 20;
+const SHORTEST_BAR: usize = 4;
 
-fn bar(done: usize, all: usize) -> String {
-    let full = (done * BAR).checked_div(all).unwrap_or(BAR);
-    format!("{}{}", "█".repeat(full), "░".repeat(BAR - full))
+fn bar(done: usize, all: usize, length: usize) -> String {
+    let full = (done * length).checked_div(all).unwrap_or(length);
+    format!("{}{}", "█".repeat(full), "░".repeat(length - full))
 }
 
 fn clock(time: Duration) -> String {
@@ -130,10 +144,16 @@ fn clock(time: Duration) -> String {
 /// A line that wrapped would be one more than we know of.
 fn cut(line: &str, width: usize) -> String {
     let most = width.saturating_sub(1);
-    if line.chars().count() <= most {
+    if columns(line) <= most {
         return line.to_owned();
     }
-    line.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    let mut left = most.saturating_sub(1);
+    let fits = |c: &char| {
+        let fits = columns_of(*c) <= left;
+        left = left.saturating_sub(columns_of(*c));
+        fits
+    };
+    line.chars().take_while(fits).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -163,14 +183,20 @@ mod tests {
     fn a_moment_of_a_run() {
         let (scene, now) = scene(2);
         assert_eq!(
-            scene.lines(now, 100, 40),
+            scene.lines(now, 120, 40),
             [
                 "    1m35s  case-0 #1 (claude)",
                 "    1m25s  case-1 #1 (claude)",
                 "████░░░░░░░░░░░░░░░░ 10/50 · 7 passed · 2 failed · 1 not scored · $1.23 · 1m35s · about 19m00s left",
             ]
-            .map(|line| cut(line, 100))
         );
+        for (width, total) in [
+            (90, "██░░░░░░░░ 10/50 · 7 passed · 2 failed · 1 not scored · $1.23 · 1m35s · about 19m00s left"),
+            (60, "░░░░ 10/50 · 7 ✓ · 2 ✗ · 1 ? · $1.23 · 1m35s · ≈19m00s left"),
+            (40, "10/50 · 7 ✓ · 2 ✗ · 1 ? · $1.23 · 1m35…"),
+        ] {
+            assert_eq!(scene.lines(now, width, 40).pop().as_deref(), Some(total), "{width}");
+        }
     }
 
     #[test]
@@ -179,8 +205,11 @@ mod tests {
         for (width, height) in [(20, 6), (80, 24), (1, 1), (200, 100)] {
             let lines = scene.lines(now, width, height);
             assert!(lines.len() <= height.max(3), "{width}x{height}: {}", lines.len());
-            assert!(lines.iter().all(|line| line.chars().count() <= width.max(1)), "{width}: {lines:?}");
+            assert!(lines.iter().all(|line| columns(line) <= width.max(1)), "{width}: {lines:?}");
         }
+        let mut wide = self::scene(1).0;
+        wide.running[0].title = "潮汐表".repeat(20);
+        assert!(wide.lines(now, 40, 24).iter().all(|line| columns(line) < 40), "signs of two columns");
         assert!(scene.lines(now, 80, 24).iter().any(|line| line.contains("and 18 more")));
     }
 
@@ -188,6 +217,6 @@ mod tests {
     fn nothing_is_foretold_before_anything_is_known() {
         let scene = Scene::new(0, Instant::now());
         let line = scene.lines(scene.begun, 80, 24).remove(0);
-        assert_eq!(line, format!("{} 0/0 · 0s", "█".repeat(BAR)));
+        assert_eq!(line, format!("{} 0/0 · 0s", "█".repeat(LONGEST_BAR)));
     }
 }

@@ -50,7 +50,7 @@ function jump(number) {
   spot.classList.add("now");
 }
 
-function fileView(run, trial, { path, bytes }) {
+function fileView(run, trial, { path, bytes, open }) {
   const body = h("div", {});
   const show = h("details", { class: "file", "data-item": true, tabindex: "0" },
     h("summary", { "data-open": true, tabindex: "-1" }, h("span", { class: "tool" }, path), h("span", { class: "number faint" }, size(bytes))), body);
@@ -75,6 +75,7 @@ function fileView(run, trial, { path, bytes }) {
     put(body, text, h("p", {}, more, save));
     await next();
   });
+  show.open = open === true;
   return show;
 }
 
@@ -103,7 +104,7 @@ export async function trialPage(page, [run, id]) {
   };
   const told = transcript({ run, id }, look);
   const usage = record.usage;
-  const files = trial.stderr ? [...trial.files, { path: "stderr.txt", bytes: trial.stderr }] : trial.files;
+  const files = trial.stderr ? [...trial.files, { path: "stderr.txt", bytes: trial.stderr, open: record.ended !== "finished" }] : trial.files;
   const facts = h("dl", { class: "facts" },
     fact("Ended", [trial.ended_in_words, record.ended_because ? `: ${record.ended_because}` : ""]),
     fact("Skill fired", record.fired === null ? null : record.fired ? "yes" : "no"),
@@ -114,7 +115,7 @@ export async function trialPage(page, [run, id]) {
     crumbs(["Runs", "#/"], [run, link("run", run)], [record.case, link("run", run, "case", record.suite, record.case)], [`attempt ${record.attempt}`]),
     h("h1", {}, h("span", { class: "cell" }, mark(trial.verdict), record.case)),
     h("p", { class: "faint" }, condition(record.condition), ` · ${record.suite} · attempt ${record.attempt}`),
-    trial.why && h("p", { class: "notice" }, `Not scored: ${trial.why}`),
+    trial.why && h("p", { class: "notice" }, `Not scored: ${trial.why}${record.ended_because ? `: ${record.ended_because}` : ""}`),
     (record.notes ?? []).map((note) => h("p", { class: "faint small" }, note)),
     h("div", { class: "two" },
       h("section", { class: "main" }, h("h2", {}, "Transcript"), told.whole),
