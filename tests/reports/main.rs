@@ -21,7 +21,7 @@ if [ -n "$skill" ]; then said=$(tail -1 ".agents/skills/$skill/SKILL.md"); seen=
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"
 case "$1" in
   *hang*) sleep 60 ;;
-  *fire* | "Use the skill"*) if [ -n "$skill" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi ;;
+  *fire* | *"Use the skill"*) if [ -n "$skill" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi ;;
 esac
 echo "{\"type\":\"text\",\"text\":\"$said\"}"
 echo '{"type":"end","ending":"finished"}'
