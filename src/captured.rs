@@ -192,7 +192,7 @@ async fn mark_case(
             let judge = means.judge.as_ref().map(AsRef::as_ref);
             let judge = judge.map_err(|why| Why::NotJudged(why.clone()));
             let sitting = Sitting { marker: MARKER, cancel: captured.cancel };
-            let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
+            let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name(), prices: None };
             sheet.mark(seen, &NoWorkspace, &[], &jury).await
         }
         None => {
@@ -232,6 +232,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        judging: None,
     }
 }
 

@@ -175,8 +175,11 @@ fn holds_evals(path: &Path) -> bool {
     }
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         return head(path).is_some_and(|text| {
+            let text = text.trim_start_matches('\u{feff}');
             let has_key = |key: &str| text.lines().any(|line| line.starts_with(key));
-            has_key("prompt:") && has_key("expected:")
+            let (prompt, expected) = (has_key("prompt:"), has_key("expected:"));
+            // One of the two may be misspelt, and must not take its eval out of the suite unseen.
+            prompt && expected || has_key("timestamp:") && (prompt || expected)
         });
     }
     name.ends_with(".json")
@@ -305,6 +308,17 @@ mod tests {
                 "a",
                 None,
                 ok(&["a/s.json @a"]),
+            ),
+            (
+                vec![
+                    ("a/1.yaml", "timestamp: x\nname: n\npromt: p\nexpected: e\n"),
+                    ("a/2.yaml", "timestamp: x\nname: n\nprompt: p\nexpcted: e\n"),
+                    ("a/3.yaml", "\u{feff}timestamp: x\nprompt: p\n"),
+                    ("a/other.yaml", "name: n\nprompt: p\n"),
+                ],
+                "a",
+                None,
+                ok(&["a/1.yaml @a", "a/2.yaml @a", "a/3.yaml @a"]),
             ),
             (vec![], "nowhere", None, Err("missing")),
         ] {

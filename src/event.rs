@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Condition, Summary, TrialId, TrialRecord};
+use crate::model::{Condition, ProbeRecord, Summary, TrialId, TrialRecord};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -19,6 +19,10 @@ pub enum RunEvent {
         run: String,
         at: String,
         trials: usize,
+    },
+    /// Before the first trial: an agent was told to use a skill.
+    ProbeFinished {
+        probe: Box<ProbeRecord>,
     },
     TrialStarted {
         trial: TrialId,

@@ -18,11 +18,12 @@ use crate::agents::{AGENTS, Agent};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{
-    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, Script, Scrub, Setup, Upstream,
+    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, ScopeKind, Script, Scrub, Setup,
+    Upstream,
 };
 use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, SkillRef, Suite};
-use crate::pipeline::{Stand, SuiteMeans};
+use crate::model::{Diagnostics, Expect, SkillRef, Suite, Trial};
+use crate::pipeline::{Prior, Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{
@@ -42,6 +43,8 @@ pub struct Ask {
     pub dialect: Option<&'static str>,
     /// The skill under test, whatever the files say.
     pub skill: Option<PathBuf>,
+    /// Skills that are staged beside it in every arm.
+    pub with_skills: Vec<PathBuf>,
     /// A script in place of the model, whatever the files say.
     pub script: Option<PathBuf>,
     /// A cassette to write what the model is asked and answers.
@@ -93,6 +96,8 @@ pub enum IntakeError {
     Skill(#[from] crate::skill::SkillError),
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
     NotOfSuite { skill: String, suite: String },
+    #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
+    OwnRival { skill: String, suite: String },
     #[error("there is no agent \"{name}\"; there are {known}")]
     UnknownAgent { name: String, known: String },
     #[error("{0}")]
@@ -132,13 +137,15 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let files = load_all(&places, forced);
     let projects = places.into_iter().map(|(_, place)| place.project).collect();
     let skill = match &ask.skill {
-        Some(path) => {
-            let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            Some(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
-        }
+        Some(path) => Some(skill_at(path)?),
         None => None,
     };
     Ok(Reading { files, projects, skill })
+}
+
+fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
 }
 
 /// A suite that no file holds: one prompt, and whether the skill must fire.
@@ -229,7 +236,15 @@ pub fn settle(
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
-    for Placed { suite, project, .. } in reading.into_suites()? {
+    let rivals: Vec<SkillRef> =
+        ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
+    for Placed { mut suite, project, .. } in reading.into_suites()? {
+        for rival in &rivals {
+            if !suite.put_beside(rival.clone()) {
+                let (skill, suite) = (rival.name.clone(), suite.name.clone());
+                return Err(IntakeError::OwnRival { skill, suite });
+            }
+        }
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
@@ -330,6 +345,29 @@ pub struct Shared {
     /// Takes secrets out of what is recorded.
     pub scrub: Scrub,
     pub bench: Bench,
+}
+
+/// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
+/// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
+/// made without probes must go on to work.
+pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+    let mut probes = plan.probes(|index| !prior.known.contains_key(&index));
+    let mut answered = Vec::new();
+    for (at, planned) in plan.suites.iter().enumerate() {
+        let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
+        let answers = match (&planned.script, &ask.replay) {
+            _ if !is_asked => false,
+            (Some(script), _) => scripted(script)?.answers(ScopeKind::Probe),
+            (None, Some(tape)) => {
+                Cassette::read(tape)?.scopes().iter().any(|(kind, _)| *kind == ScopeKind::Probe)
+            }
+            (None, None) => true,
+        };
+        answered.push(answers);
+    }
+    let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
+    probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    Ok(probes)
 }
 
 /// Gateways and judges for the planned suites, in their order.

@@ -119,8 +119,13 @@ impl<'k> Keys<'k> {
     /// once more.
     fn tree(&mut self, folder: &Path) -> Digest {
         let read = || {
-            let walk =
-                ignore::WalkBuilder::new(folder).hidden(false).require_git(false).follow_links(false).build();
+            // What is never staged decides nothing, and changes with every step of practicum improve.
+            let walk = ignore::WalkBuilder::new(folder)
+                .hidden(false)
+                .require_git(false)
+                .follow_links(false)
+                .filter_entry(|entry| !skill::is_workspace(entry.path()))
+                .build();
             let mut stamps: Vec<String> = walk
                 .flatten()
                 .filter(|entry| !entry.path().components().any(|part| part.as_os_str() == ".practicum"))

@@ -25,6 +25,7 @@ pub mod modes;
 pub mod observe;
 pub mod pipeline;
 pub mod plan;
+pub mod probe;
 pub mod quality;
 pub mod recall;
 pub mod report;

@@ -4,11 +4,12 @@
 //! `Marked`. The one path for trials that have just run and for those that are marked again.
 //! Never: runs an agent; finds anything in a run that did not come to its end.
 
-use crate::gateway::Scope;
+use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Leave, Need,
-    Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Verdict, Why, WorkspaceView,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
+    Need, Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why,
+    WorkspaceView,
 };
 use crate::score::{self, Names};
 
@@ -34,6 +35,8 @@ pub struct Jury<'j> {
     pub address: &'j (dyn Fn() -> Option<Scope> + Sync),
     /// What that gateway is called where it has something to tell.
     pub gateway: &'static str,
+    /// What models cost, where their answers cost anything.
+    pub prices: Option<&'j Prices>,
 }
 
 /// Text of fewer bytes is marked at once.
@@ -52,6 +55,15 @@ pub struct Marked {
     pub remarks: Remarks,
     /// What is worth telling of the judge, and changes no verdict.
     pub notes: Vec<String>,
+    pub judging: Option<Judging>,
+}
+
+impl Jury<'_> {
+    fn bill(&self, usage: Usage) -> Option<Judging> {
+        let (judge, prices) = (self.judge.as_ref().ok()?, self.prices?);
+        let model = judge.model().to_owned();
+        (!usage.is_none()).then(|| Judging { cost_usd: prices.cost(&model, usage), model, usage })
+    }
 }
 
 impl Sheet<'_> {
@@ -60,13 +72,14 @@ impl Sheet<'_> {
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
-        fixture_notes: &[String],
+        given: &[Given],
         jury: &Jury<'_>,
     ) -> Marked {
         let decide = || self.decide(seen, workspace);
         let findings = if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) };
-        let marks = self.judge(seen, workspace, fixture_notes, jury).await;
-        self.gather(seen, findings, marks)
+        let marks = self.judge(seen, workspace, given, jury).await;
+        let judging = jury.bill(marks.usage);
+        Marked { judging, ..self.gather(seen, findings, marks) }
     }
 
     /// Checks may run programs and read large files, which others need not wait for; short work is done
@@ -103,7 +116,7 @@ impl Sheet<'_> {
         &self,
         seen: &Observation,
         workspace: &dyn WorkspaceView,
-        fixture_notes: &[String],
+        given: &[Given],
         jury: &Jury<'_>,
     ) -> Marks {
         let questions = Questions::of(self.checks.iter().copied());
@@ -115,7 +128,7 @@ impl Sheet<'_> {
             Ok(judge) => judge,
         };
         let context = self.case.context.as_deref();
-        let exhibit = Exhibit { observation: seen, context, workspace, fixture_notes };
+        let exhibit = Exhibit { observation: seen, context, workspace, given };
         let Some(scope) = (jury.address)() else {
             return judge.mark(&questions, &exhibit, &jury.sitting).await;
         };
@@ -142,6 +155,7 @@ impl Sheet<'_> {
             checks,
             remarks: marks.remarks,
             notes: marks.notes,
+            judging: None,
         }
     }
 

@@ -61,6 +61,7 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.skills_listed = transcript.skills_listed.or(seen.skills_listed);
         seen.commands_listed.extend(transcript.commands_listed);
         seen.activated.extend(transcript.activated);
+        seen.refused.extend(transcript.refused);
         seen.hides_tools |= transcript.hides_tools;
         if transcript.totals_of_session {
             seen.usage = transcript.usage;

@@ -4,6 +4,7 @@
 //! Never: knows a format, an agent or a check by name.
 
 mod again;
+mod probing;
 mod queue;
 mod reuse;
 mod room;
@@ -23,19 +24,20 @@ pub use queue::Retry;
 pub use reuse::{Known, Prior};
 
 use self::queue::{Next, Queue};
+use self::room::Prepared;
 use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::{Gateway, Ledger};
+use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
-    Case, Ended, Noise, Observation, PassRule, Ratio, Remarks, SkillUse, Summary, Trial, TrialRecord, Usage,
-    Verdict, Why,
+    Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary,
+    Trial, TrialRecord, Usage, Verdict, Why,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
-use crate::run::{Cancel, Conversed, Memory, adopt_orphans, sweep_orphans};
+use crate::run::{Cancel, Conversed, Held, Memory, adopt_orphans, sweep_orphans};
 use crate::sandbox::Sandbox;
 use crate::stage::Hidden;
 use crate::store::{RunDir, Scrubber, StoreError, TurnFacts};
@@ -44,6 +46,8 @@ use crate::web::Web;
 /// Everything a run needs.
 pub struct Exam {
     pub plan: Plan,
+    /// What is tried before anything is measured, of the same suites.
+    pub probes: Plan,
     pub agents: BTreeMap<String, Agent>,
     /// One for each suite of the plan.
     pub suites: Vec<SuiteMeans>,
@@ -80,6 +84,22 @@ pub struct Exam {
     pub stop_early: bool,
 }
 
+/// The two parts of an exam.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Probes,
+    Trials,
+}
+
+impl Exam {
+    fn plan_of(&self, part: Part) -> &Plan {
+        match part {
+            Part::Probes => &self.probes,
+            Part::Trials => &self.plan,
+        }
+    }
+}
+
 /// What one suite is run and judged with.
 pub struct SuiteMeans {
     /// Stands in for the model, or between us and it.
@@ -96,6 +116,11 @@ impl SuiteMeans {
             Some((_, Stand::Replay)) => "replay",
             Some((_, Stand::Record | Stand::Meter)) | None => "gateway",
         }
+    }
+
+    /// What a judge's answers cost: those of a script nothing.
+    pub fn prices<'p>(&self, prices: &'p Prices) -> Option<&'p Prices> {
+        Some(prices).filter(|_| !matches!(self.gateway, Some((_, Stand::Script))))
     }
 }
 
@@ -165,11 +190,8 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     if let Some(notice) = exam.sandbox.notice() {
         tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
     }
-    let mut tally = Tally::default();
-    for trial in &exam.plan.trials {
-        let (planned, case) = exam.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
-    }
+    let mut tally = tally_of(&exam.plan);
+    let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
@@ -184,6 +206,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
                 if new {
                     tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record) });
                 }
+                continue;
+            }
+            if !ready {
                 continue;
             }
             // What was already begun has cost something, which only its record can tell.
@@ -217,7 +242,8 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
                 None => continue,
             },
         };
-        let record = match queue.settle(index, record, retry_of(&exam, index), Instant::now()) {
+        let retry = retry_of(&exam, &exam.plan.trials[index]);
+        let record = match queue.settle(index, record, retry, Instant::now()) {
             Next::Done { record, retried } => {
                 if retried && let Err(error) = exam.run_dir.write_record(&record, &exam.scrubber) {
                     tell(&mut sinks, &RunEvent::Notice { text: error.to_string() });
@@ -226,8 +252,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
             }
             Next::Again { wait, everyone, why } => {
                 // What cannot be set aside is written over.
-                let _ = exam.run_dir.set_aside(&exam.plan.trials[index].id);
-                tell(&mut sinks, &waiting_event(&exam.plan, index, wait, everyone, &why));
+                let trial = &exam.plan.trials[index];
+                let _ = exam.run_dir.set_aside(&exam.run_dir.trial(&trial.id));
+                tell(&mut sinks, &waiting_event(&exam.plan, trial, wait, everyone, &why));
                 continue;
             }
         };
@@ -249,6 +276,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     let outcome = match exam.stop.is_stopping() {
         true => Outcome::Interrupted,
         false if broke => Outcome::OverBudget,
+        false if !ready => Outcome::NotReady,
         false => Outcome::Completed,
     };
     if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
@@ -293,26 +321,41 @@ fn may_begin(exam: &Exam, failed: bool) -> bool {
 /// One trial: stage, run, observe, mark, judge, keep.
 async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     let trial = &exam.plan.trials[index];
-    let prepared = match room::prepare(exam, trial).await {
+    let prepared = match room::prepare(exam, Part::Trials, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
+    let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
+    let given = prepared.workspace.given();
+    let marked = prepared.mark(exam, &seen, &given).await;
+
+    notes.extend(given.iter().filter_map(Given::complaint));
+    let facts = prepared.facts(&seen, turns, given);
+    let key = exam.prior.keys.get(index).cloned();
+    let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
+    let record = prepared.keep(exam, record, seen, facts).await;
+    drop(held);
+    record
+}
+
+/// What was seen of an agent in its room.
+struct Watched {
+    seen: Observation,
+    turns: Vec<TurnFacts>,
+    notes: Vec<String>,
+    /// Its part of the memory that all share, until its record is kept.
+    held: Held,
+}
+
+/// Runs the agent, clears up after it, and observes.
+async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
-    let fixture_notes = prepared.workspace.changed_fixtures();
-    let facts = prepared.facts(&seen, turns, &fixture_notes);
-    let marked = prepared.mark(exam, &seen, &fixture_notes).await;
-
-    notes.extend(fixture_notes);
-    let key = exam.prior.keys.get(index).cloned();
-    let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
-    let record = prepared.keep(exam, record, seen, facts).await;
-    drop(held);
-    record
+    Watched { seen, turns, notes, held }
 }
 
 /// Puts together what the stages found.
@@ -331,6 +374,7 @@ fn recorded(
         fired: marked.fired,
         skills: marked.skills,
         remarks: marked.remarks,
+        judging: marked.judging,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -341,8 +385,8 @@ fn recorded(
 }
 
 /// Where answers are scripted, the same question gets the same one, and trying again is in vain.
-fn retry_of(exam: &Exam, index: usize) -> Option<Retry> {
-    let stand = exam.suites[exam.plan.trials[index].suite].gateway.as_ref().map(|(_, stand)| *stand);
+fn retry_of(exam: &Exam, trial: &Trial) -> Option<Retry> {
+    let stand = exam.suites[trial.suite].gateway.as_ref().map(|(_, stand)| *stand);
     let in_vain = matches!(stand, Some(Stand::Script | Stand::Replay)) || exam.stop.is_stopping();
     (!in_vain).then_some(exam.retry)
 }
@@ -356,8 +400,8 @@ async fn sleep(until: Option<Instant>) {
     }
 }
 
-fn waiting_event(plan: &Plan, index: usize, wait: Duration, everyone: bool, why: &str) -> RunEvent {
-    let case = &plan.case(&plan.trials[index]).1.id;
+fn waiting_event(plan: &Plan, trial: &Trial, wait: Duration, everyone: bool, why: &str) -> RunEvent {
+    let case = &plan.case(trial).1.id;
     let who = if everyone { "all trials wait" } else { "it waits" };
     let text = format!("{case}: {why}; {who} {:.1} s and then it is tried again", wait.as_secs_f64());
     RunEvent::Notice { text }
@@ -370,11 +414,29 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
     expectation(case).map(|expect| FireRule { expect, threshold })
 }
 
-/// The gates of every suite of which anything was to be run.
-fn gates(plan: &Plan) -> Vec<SuiteGate> {
+/// The tally of a plan before anything is done.
+fn tally_of(plan: &Plan) -> Tally {
+    let mut tally = Tally::default();
+    for trial in &plan.trials {
+        let (planned, case) = plan.case(trial);
+        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+    }
+    for suite in asked(plan).filter(|suite| !suite.rivals.is_empty()) {
+        let skills = suite.rivals.iter().map(|rival| rival.name.clone()).collect();
+        tally.beside(Rivals { suite: suite.name.clone(), skills });
+    }
+    tally
+}
+
+/// The suites of which anything is to be run.
+fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
     let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
-    let suites = asked.into_iter().map(|index| &plan.suites[index].suite);
-    suites
+    asked.into_iter().map(|index| &plan.suites[index].suite)
+}
+
+/// Their gates.
+fn gates(plan: &Plan) -> Vec<SuiteGate> {
+    asked(plan)
         .flat_map(|suite| suite.gates.iter().map(|gate| SuiteGate { suite: suite.name.clone(), gate: *gate }))
         .collect()
 }
@@ -414,6 +476,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        judging: None,
     }
 }
 

@@ -84,22 +84,61 @@ fn cannot_fail(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
 }
 
 fn duplicate_prompts(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
-    let mut seen: HashMap<&[String], &str> = HashMap::new();
+    let mut seen: HashMap<&[String], Vec<&Case>> = HashMap::new();
     for case in &suite.cases {
         let Stimulus::Turns(turns) = &case.stimulus else { continue };
         // The same words with other files or scripts are another question.
         if !case.room.files.is_empty() || case.room.setup.is_some() {
             continue;
         }
-        if let Some(first) = seen.insert(turns, &case.id) {
+        let earlier = seen.entry(turns).or_default();
+        if let Some(first) = earlier.iter().find(|first| check_the_same(first, case)) {
             diagnostics.warning_help(
                 "duplicate-prompt",
-                find(text, &case.id),
-                format!("cases {first} and {} ask the same", case.id),
-                "repeats belong into \"repeat\"; a copied case only counts one thing twice",
+                place_of(text, case),
+                format!("cases {} and {} ask and check the same", first.id, case.id),
+                "a copied case counts one thing twice; to run it more often, raise the number of runs",
             );
         }
+        if let Some(first) = earlier.iter().find(|first| contradict(first, case)) {
+            diagnostics.warning_help(
+                "contradiction",
+                place_of(text, case),
+                format!(
+                    "cases {} and {} ask the same, and a skill must fire in one and not in the other",
+                    first.id, case.id
+                ),
+                "no skill can pass both",
+            );
+        }
+        earlier.push(case);
     }
+}
+
+fn check_the_same(one: &Case, other: &Case) -> bool {
+    let what = |case: &Case| -> Vec<_> {
+        case.checks.iter().map(|check| (check.kind.clone(), check.looks_at.clone())).collect()
+    };
+    what(one) == what(other)
+}
+
+/// Whether one case forbids a skill that the other wants.
+fn contradict(one: &Case, other: &Case) -> bool {
+    let named = |case: &Case, expect: Expect| -> HashSet<String> {
+        let activations = case.checks.iter().filter_map(|check| match &check.kind {
+            CheckKind::Activation(activation) if activation.expect == expect => Some(&activation.skills),
+            CheckKind::Activation(_)
+            | CheckKind::Exact(_)
+            | CheckKind::Judged(_)
+            | CheckKind::Sections(_) => None,
+        });
+        activations.flatten().cloned().collect()
+    };
+    let clash = |wants: &Case, forbids: &Case| {
+        let (wanted, forbidden) = (named(wants, Expect::Must), named(forbids, Expect::MustNot));
+        !wanted.is_empty() && wanted.is_subset(&forbidden)
+    };
+    clash(one, other) || clash(other, one)
 }
 
 /// Words that leave the decision to the judge's taste.
@@ -266,8 +305,21 @@ mod tests {
                 vec![],
             ),
             (
-                "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: y}]}",
+                "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: x}]}",
                 vec!["duplicate-prompt"],
+            ),
+            // Two cases may look at one answer from two sides.
+            (
+                "  - {id: a, prompt: p, checks: [{contains: x}]}\n  - {id: b, prompt: p, checks: [{contains: y}]}",
+                vec![],
+            ),
+            (
+                "  - {id: a, prompt: p, activation: must}\n  - {id: b, prompt: p, activation: must_not}",
+                vec!["contradiction"],
+            ),
+            (
+                "  - {id: a, prompt: p, activation: must}\n  - {id: b, prompt: p, activation: {expect: must_not, skills: [t]}}",
+                vec![],
             ),
             ("  - {id: a, prompt: p, checks: [{judge: Handles errors properly.}]}", vec!["vague-criterion"]),
             ("  - {id: a, prompt: p, checks: [{judge: Names the file that is missing.}]}", vec![]),

@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use crate::agents::decoder;
-use crate::model::{Change, Observation, RelPath, WorkspaceView};
+use crate::model::{Change, Given, Observation, RelPath, WorkspaceView};
 use crate::observe::{ProcessEnd, RawRun, RawTurn, observe};
 use crate::run::decode;
 use crate::stage::FolderView;
@@ -20,7 +20,7 @@ pub struct Recalled {
     pub workspace: KeptWorkspace,
     /// The skills under test: their own names, and those they had in the room.
     pub skills: Vec<(String, String)>,
-    pub fixture_notes: Vec<String>,
+    pub given: Vec<Given>,
 }
 
 /// Reads a trial's folder. An error says what is missing.
@@ -42,7 +42,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         seen,
         workspace: KeptWorkspace { view: FolderView::new(&kept), changes, left: facts.left },
         skills: facts.skills.into_iter().map(|skill| (skill.name, skill.staged_as)).collect(),
-        fixture_notes: facts.fixture_notes,
+        given: facts.given,
     })
 }
 

@@ -18,7 +18,7 @@ use crate::improve::{
     self, Analysis, Blind, Candidates, Capture, Comparison, Edits, History, Improved, Score,
 };
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Graded, Listed, ListedRuns, Needed, Regraded};
+use crate::report::{Checked, Graded, Grading, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
 use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
 
@@ -68,6 +68,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("propose", written::<Candidates>()),
         ("capture", written::<Capture>()),
         ("history", written::<History>()),
+        ("grading", written::<Grading>()),
         ("comparison", written::<Comparison>()),
         ("analysis", written::<Analysis>()),
     ];

@@ -5,7 +5,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::model::{Diagnostics, Digest};
-use crate::tree::{Node, Source, Syntax};
+use crate::tree::{Data, Node, Source, Syntax};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -68,6 +68,12 @@ impl Skill {
         Ok(Self { name, description, form, body: body.to_owned(), front, file })
     }
 
+    /// Whether the model may take it up by itself, and not only a user by its command.
+    pub fn model_may_use(&self) -> bool {
+        let said = self.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        !said.is_some_and(|node| node.data == Data::Bool(true))
+    }
+
     /// The folder that belongs to the skill; for a command file, the folder it lies in.
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
@@ -98,6 +104,27 @@ pub fn place_name(file: &Path, form: Form) -> String {
     named
         .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
         .unwrap_or_else(|| "skill".to_owned())
+}
+
+/// Where the versions of a skill are kept, with what judges said of them: beside it.
+pub fn workspace_of(skill: &Path) -> PathBuf {
+    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+    let folder = match at.file_name() {
+        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
+        Some(_) | None => at,
+    };
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(WORKSPACE);
+    folder.with_file_name(name)
+}
+
+const WORKSPACE: &str = "-workspace";
+
+/// Whether a folder is such a place: no part of any project, whichever skill is under test.
+pub fn is_workspace(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let skill = name.and_then(|name| name.strip_suffix(WORKSPACE));
+    skill.is_some_and(|skill| !skill.is_empty() && folder.with_file_name(skill).join(SKILL_FILE).is_file())
 }
 
 /// A path without `.` and `..`, by its letters alone.
@@ -136,19 +163,44 @@ pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
     (None, text)
 }
 
-/// The digest of everything a skill consists of, by relative path and content.
+/// Whether a path is an eval file or a folder of them, by its name.
+pub fn is_eval_file(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    name == "evals"
+        // Records say what was expected, also where the skill's folder is the project.
+        || name == ".practicum"
+        || name == "evals.json"
+        || name == "triggers.json"
+        || name == "trigger-queries.json"
+        || name.ends_with(".eval.json")
+        || name.ends_with(".practicum.yaml")
+        || name.ends_with(".practicum.yml")
+        // What a judge was asked stands on a cassette, too.
+        || name.ends_with(".cassette.jsonl")
+}
+
+/// The digest of everything that an agent is given of a skill, by relative path and content.
 pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
     match skill.form {
         Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
         Form::Folder => {
             let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-            let walk =
-                ignore::WalkBuilder::new(skill.folder()).standard_filters(false).follow_links(false).build();
+            let walk = ignore::WalkBuilder::new(skill.folder())
+                .standard_filters(false)
+                .follow_links(false)
+                .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
+                .build();
             for entry in walk.flatten() {
-                if entry.file_type().is_some_and(|kind| kind.is_file()) {
-                    let relative = entry.path().strip_prefix(skill.folder()).unwrap_or(entry.path());
-                    parts.push((relative.to_string_lossy().into_owned(), std::fs::read(entry.path())?));
-                }
+                let path = entry.path();
+                let content = match entry.file_type() {
+                    Some(kind) if kind.is_file() => std::fs::read(path)?,
+                    Some(kind) if kind.is_symlink() => {
+                        std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
+                    }
+                    Some(_) | None => continue,
+                };
+                let relative = path.strip_prefix(skill.folder()).unwrap_or(path);
+                parts.push((relative.to_string_lossy().into_owned(), content));
             }
             parts.sort();
             Ok(Digest::of_parts(
@@ -163,6 +215,25 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_workspace_is_beside_the_skill() {
+        for (skill, expected) in [
+            ("/a/greeter", "/a/greeter-workspace"),
+            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
+            ("/a/b/../greeter/", "/a/greeter-workspace"),
+            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
+        ] {
+            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
+        }
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        assert!(!is_workspace(&workspace_of(&skill)), "no skill is there");
+        std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("write");
+        assert!(is_workspace(&workspace_of(&skill)));
+        assert!(!is_workspace(&skill) && !is_workspace(&room.path().join("-workspace")));
+    }
+
+    #[test]
     fn frontmatter_is_split_only_where_it_is_closed() {
         for (text, front, body) in [
             ("---\nname: x\n---\nbody", Some("name: x\n"), "body"),
@@ -174,6 +245,28 @@ mod tests {
         ] {
             assert_eq!(split_frontmatter(text), (front, body), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_skill_is_another_when_what_an_agent_gets_of_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("written");
+        };
+        write("SKILL.md", "---\nname: x\ndescription: d\n---\nbody");
+        let digest = || digest(&Skill::read(folder.path()).expect("a skill")).expect("a digest");
+        let first = digest();
+        for unseen in [".practicum/runs/r/summary.json", "evals/evals.json", "x.practicum.yaml"] {
+            write(unseen, "anything");
+            assert_eq!(digest(), first, "{unseen}");
+        }
+        write("scripts/go.sh", "echo");
+        let second = digest();
+        assert_ne!(second, first);
+        std::os::unix::fs::symlink("scripts/go.sh", folder.path().join("go")).expect("a link");
+        assert_ne!(digest(), second);
     }
 
     #[test]

@@ -134,7 +134,7 @@ mod tests {
         let facts = serde_json::json!({
             "schema_version": 1, "stream": "text", "ended": "finished", "ended_because": null, "files": [],
             "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}], "skills": [], "left": null,
-            "fixture_notes": [], "cost_usd": null, "seconds": 1.0,
+            "given": [], "cost_usd": null, "seconds": 1.0,
             "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0},
         });
         write("facts.json", &facts.to_string());

@@ -233,3 +233,54 @@ fn the_without_skill_arm_that_had_the_skill_counts_for_nothing() {
     let text = project.run(&["show"]).exits(0).stdout;
     assert!(text.contains("6 pairs are void"), "{text}");
 }
+
+/// Which of several skills is taken up can only be seen where the others are there.
+#[test]
+fn a_rival_is_staged_beside_the_skill_and_told_of() {
+    let eval = "\
+practicum: 1
+name: birds
+skill: ../gull
+workspace: empty
+run: { agents: [builtin] }
+cases:
+  - { id: one, prompt: it takes pike, activation: must }
+";
+    let project = Project::new(&[
+        ("gull/SKILL.md", &skill("gull")),
+        ("pike/SKILL.md", &skill("pike")),
+        ("evals/e.practicum.yaml", eval),
+        ("script.yaml", SCRIPT),
+    ]);
+    let run = |more: &[&str]| {
+        let args = ["run", "evals", "--script", "script.yaml", "--sandbox", "off", "--json"];
+        project.run(&[&args[..], more].concat())
+    };
+    // Where no rival is staged, the agent finds none.
+    let alone = run(&[]).exits(1).json();
+    assert_eq!(alone["activation"]["routing"], json!([{"expected": "gull", "fired": null, "runs": 1}]));
+    assert_eq!(alone["rivals"], Value::Null);
+
+    let ran = run(&["--with-skill", "pike"]).exits(1);
+    assert!(ran.stderr.contains(", beside pike") && !ran.stderr.contains("reuse"), "{}", ran.stderr);
+    let beside = ran.json();
+    assert_eq!(beside["activation"]["routing"], json!([{"expected": "gull", "fired": "pike", "runs": 1}]));
+    assert_eq!(beside["rivals"], json!([{"suite": "birds", "skills": ["pike"]}]));
+    let told = "staged beside the skill in birds: pike";
+    for format in ["text", "md", "html"] {
+        let report = project.run(&["report", "latest", "--format", format]).exits(0).stdout;
+        assert!(report.contains(told), "{format}: {report}");
+    }
+    // What decides a trial is a part of its key, and so is the rival.
+    assert!(run(&["--with-skill", "pike"]).stderr.contains("1 reuse"));
+    project.write("pike/SKILL.md", &skill("pike").replace("All about", "More about"));
+    assert!(!run(&["--with-skill", "pike"]).stderr.contains("reuse"));
+
+    let ran = run(&["--with-skill", "gull"]).exits(2);
+    assert!(ran.stderr.contains("gull is under test in suite birds"), "{}", ran.stderr);
+    run(&["--with-skill", "nowhere"]).exits(2);
+    let tried = ["try", "it takes pike", "--skill", "gull", "--agent", "builtin", "--with-skill", "pike"];
+    let more = ["--script", "script.yaml", "--json"];
+    let tried = project.run(&[&tried[..], &more[..]].concat()).exits(1).json();
+    assert_eq!(tried["activation"]["routing"][0]["fired"], "pike");
+}

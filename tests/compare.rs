@@ -7,9 +7,9 @@ use std::process::Command;
 use common::Project;
 use serde_json::{Value, json};
 
-/// Says what its skill says, and that it was told to look for skills if it was.
+/// Says what its skill says, and takes it up when it is told to, or to look for skills.
 const AGENT: &str = r#"
-case "$1" in *"Evaluate each skill"*) fires=yes ;; esac
+case "$1" in *"Evaluate each skill"* | *"Use the skill"*) fires=yes ;; esac
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then said=$(tail -1 ".agents/skills/$skill/SKILL.md"); seen="\"$skill\""; fi
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"

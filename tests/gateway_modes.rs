@@ -38,6 +38,8 @@ scenarios:
           - name: report_marks
             input:
               results: [{ id: friendly, verdict: pass, evidence: ['Ahoy, Alice!'], reasoning: It says ahoy. }]
+  - when: Use the skill greeter
+    steps: [{ tools: [{ name: Skill, input: { skill: greeter } }] }, ready]
   - when: Greet Alice
     steps:
       - text: I will use the skill, as somebody with my-own-password would.
@@ -130,6 +132,9 @@ fn comparable(mut summary: Value) -> Value {
     for key in ["run", "seconds"] {
         summary[key] = Value::Null;
     }
+    for probe in summary["probes"].as_array_mut().into_iter().flatten() {
+        probe["seconds"] = Value::Null;
+    }
     summary
 }
 
@@ -155,7 +160,10 @@ fn record_and_replay(agent: &str) {
         let found = tape.lines().find(|line| line.contains(secret));
         assert!(found.is_none(), "{secret} in {found:?}");
     }
-    assert!(tape.contains("\"kind\":\"judge\"") && tape.contains("\"kind\":\"agent\""));
+    for kind in ["agent", "judge", "probe"] {
+        assert!(tape.contains(&format!("\"kind\":\"{kind}\"")), "{kind}");
+    }
+    assert_eq!(recorded["probes"][0]["fired"], true);
 
     let replayed = run(&project, None, &[&how[..], &["--replay", "tape.jsonl"]].concat());
     assert!(!replayed.stderr.contains("replay:"), "{}", replayed.stderr);
@@ -193,7 +201,7 @@ fn every_api_is_metered_with_a_real_process() {
         let project = project();
         let model = model(&project);
         let args = ["run", "evals", "--json", "--no-judge", "--max-cost", "5", "--model", "gpt-5.4"];
-        let mut command = project.practicum(&args);
+        let mut command = project.practicum(&[&args[..], &["--no-probe"]].concat());
         command.env(name, model.url(url)).env(key, KEY).env("PRACTICUM_BUILTIN_API", api);
         let ran = Ran::of(command.output().expect("practicum starts"));
         let summary = ran.json();
@@ -230,7 +238,7 @@ fn a_budget_ends_a_run_in_its_middle() {
         let more =
             ["--agent", agent, "--repeat", "3", "-j", "1", "--no-judge", "--model", "claude-sonnet-4-6"];
         let began = Instant::now();
-        let ran = run(&project, Some(&model), &[&more[..], &limit].concat()).exits(4);
+        let ran = run(&project, Some(&model), &[&more[..], &limit, &["--no-probe"]].concat()).exits(4);
         assert!(began.elapsed() < Duration::from_secs(30), "{agent} took {:?}", began.elapsed());
         let summary = ran.json();
         assert_eq!(summary["cases"][0]["endings"]["over_budget"], 1, "{agent}: {summary}");
@@ -248,13 +256,44 @@ fn a_judge_spends_from_the_same_purse() {
         "practicum_script: 1\nscenarios:\n  - when: Greet Alice\n    steps:\n      - {{ text: 'Ahoy, Alice!', {usage} }}\n"
     ));
     let model = model(&project);
-    let summary = run(&project, Some(&model), &["--max-tokens", "100"]).exits(4).json();
+    let summary = run(&project, Some(&model), &["--max-tokens", "100", "--no-probe"]).exits(4).json();
     let case = &summary["cases"][0];
     assert_eq!(case["endings"]["finished"], 1, "{summary}");
     let judged = case["checks"].as_array().expect("checks").iter().find(|check| check["id"] == "friendly");
     assert_eq!(judged.expect("the check")["not_scored"], 1, "{summary}");
     let (_, log) = model.interrupt();
     assert_eq!(log.lines().count(), 1, "the judge never got through: {log}");
+}
+
+#[test]
+fn what_a_judge_costs_is_told_apart() {
+    let project = project();
+    project.write(
+        "model.yaml",
+        &MODEL.replace(
+            "- tools:\n          - name: report_marks",
+            "- usage: { input: 2000000, output: 1000000 }\n        tools:\n          - name: report_marks",
+        ),
+    );
+    project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 5, cache_read = 0, cache_write = 0 }\n");
+    let model = model(&project);
+    let told = run(&project, Some(&model), &["--prices", "prices.toml", "--model", "nobody-knows"]).exits(0);
+    let summary = told.json();
+    assert_eq!(summary["judging"]["cost_usd"], 7.0, "{summary}");
+    assert_eq!(summary["judging"]["tokens"]["output"], 1_000_000, "{summary}");
+    assert!(summary["tokens"]["output"].as_u64().is_some_and(|tokens| tokens < 1000), "{summary}");
+    let report = Ran::of(project.practicum(&["report", "--format", "md"]).output().expect("it starts"));
+    assert!(report.exits(0).stdout.contains("judge \\$7.0000"), "in words too");
+
+    // An answer that is there already costs nothing: a judge sees what is stored, and no secrets.
+    let mut grade = project.practicum(&["grade", "latest", "--json"]);
+    let grade =
+        grade.env("ANTHROPIC_BASE_URL", model.url("anthropic-messages")).env("ANTHROPIC_API_KEY", KEY);
+    let again = Ran::of(grade.output().expect("practicum starts")).exits(0).json();
+    assert_eq!(again["summary"]["totals"]["passed"], 1, "{again}");
+    assert_eq!(again["summary"]["judging"], Value::Null, "{again}");
+    let (_, log) = model.interrupt();
+    assert_eq!(log.lines().count(), 4, "three times by the agent and once by the judge: {log}");
 }
 
 #[test]
@@ -280,7 +319,7 @@ fn a_budget_holds_between_trials_of_an_agent_that_cannot_be_metered() {
             mine.display()
         ),
     );
-    let args = ["--agent", "mine", "--repeat", "5", "-j", "1", "--no-judge", "--max-cost", "5"];
+    let args = ["--agent", "mine", "--repeat", "5", "-j", "1", "--no-judge", "--max-cost", "5", "--no-probe"];
     let summary = run(&project, None, &args).exits(4).json();
     assert_eq!(summary["totals"]["trials"], 2, "two of them cost $2.50 each: {summary}");
 }
@@ -289,7 +328,7 @@ fn a_budget_holds_between_trials_of_an_agent_that_cannot_be_metered() {
 fn a_limit_in_money_is_not_kept_blindly() {
     let project = project();
     let model = model(&project);
-    let args = ["--no-judge", "--model", "nobody-knows", "--max-cost", "5"];
+    let args = ["--no-judge", "--model", "nobody-knows", "--max-cost", "5", "--no-probe"];
     let ran = run(&project, Some(&model), &args).exits(3);
     assert_eq!(ran.json()["cases"][0]["endings"]["api_failed"], 1, "{}", ran.stdout);
     let row = "{ input = 1.0, output = 1.0, cache_read = 1.0, cache_write = 1.0 }";

@@ -14,8 +14,8 @@ use practicum::gateway::{Answer, Answering, Call, Delivery, Gateway, Outcome, Sc
 use practicum::judge::{Cli, Exhibit, Judge, Limits, Questions, Sitting, Transport};
 use practicum::llm::{Api, Block, Client, Endpoint, Reply, Request, Stop};
 use practicum::model::{
-    Change, Check, CheckKind, Ended, FileChange, Judged, LooksAt, Need, Observation, RelPath, Scale, Step,
-    ToolCall, Usage, WorkspaceView,
+    Change, Check, CheckKind, Ended, Fate, FileChange, Given, Judged, LooksAt, Need, Observation, RelPath,
+    Scale, Step, ToolCall, Usage, WorkspaceView,
 };
 use practicum::run::Cancel;
 use serde_json::{Value, json};
@@ -190,13 +190,10 @@ fn statements() -> Vec<Check> {
 async fn verdicts(judge: &Judge, attack: &str) -> Vec<(String, &'static str)> {
     let checks = statements();
     let (seen, room) = run_of(attack);
-    let note = format!("note: {attack}");
-    let exhibit = Exhibit {
-        observation: &seen,
-        context: Some(attack),
-        workspace: &room,
-        fixture_notes: std::slice::from_ref(&note),
-    };
+    // As far as a file can be called that.
+    let path = RelPath::new(&format!("given {}", attack.replace(['\0', '\\', '/'], "")));
+    let given = [Given { path: path.expect("a path"), fate: Fate::Changed }];
+    let exhibit = Exhibit { observation: &seen, context: Some(attack), workspace: &room, given: &given };
     let sitting = Sitting { marker: "injection-test", cancel: &Cancel::default() };
     let marks = judge.mark(&Questions::of(&checks), &exhibit, &sitting).await.marks;
     let told: Vec<&str> = marks.iter().map(|mark| mark.finding.rationale.as_str()).collect();

@@ -109,7 +109,7 @@ async fn judged(way: Way, steps: &[Value]) -> (Marks, u64) {
     let checks = [statement("a"), statement("b")];
     let mut seen = Observation::ended(Ended::Finished);
     seen.output = "Ahoy, Alice!".to_owned();
-    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, fixture_notes: &[] };
+    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, given: &[] };
     let sitting = Sitting { marker: "judge-test", cancel: &Cancel::default() };
     let marks = judge.mark(&Questions::of(&checks), &exhibit, &sitting).await;
     (marks, scope.requests())
@@ -255,7 +255,7 @@ async fn asked_alone(cli: Cli, marker: &str, cancel: &Cancel) -> Marks {
     let checks = [statement("a")];
     let mut seen = Observation::ended(Ended::Finished);
     seen.output = "Ahoy, Alice!".to_owned();
-    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, fixture_notes: &[] };
+    let exhibit = Exhibit { observation: &seen, context: None, workspace: &Nothing, given: &[] };
     judge.mark(&Questions::of(&checks), &exhibit, &Sitting { marker, cancel }).await
 }
 

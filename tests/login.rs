@@ -18,7 +18,7 @@ const CLAUDE: &str = r#"#!/bin/bash
 own=$HOME/.claude/.credentials.json
 token=$(grep -o 'sk-ant-oat01-[a-z-]*' "$own") && how="logged in with $token" || how="nobody"
 echo '{"claudeAiOauth":{"accessToken":"sk-ant-oat01-renewed-and-long-enough"}}' > "$own"
-[ -e USERHOME/diary.txt ] && how="$how, and read the diary"
+cat USERHOME/diary.txt > /dev/null 2>&1 && how="$how, and read the diary"
 echo "{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"result\":\"$how\",\"session_id\":\"s\"}"
 "#;
 

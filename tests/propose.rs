@@ -54,6 +54,10 @@ fn candidates_are_sifted_and_written_for_review() {
         case("escapes", "artifact", json!({"files": ["../../outside.md"]})),
         case("known", "positive", json!({"activation": "must"})),
         case("fires", "positive", json!({"activation": "must"})),
+        case("again", "positive", json!({"activation": "must", "prompt": "a KNOWN  trip."})),
+        case("positive", "positive", json!({"contains": ["noon"]})),
+        case("negative", "near_miss", json!({"activation": "must"})),
+        case("talks", "artifact", json!({"contains": ["noon"]})),
     ]);
     project.run(&["run", "ferry", "--sandbox", "off"]).exits(0);
     let ran = project.run(&["capture", "ferry", "--case", "kn*"]).exits(0);
@@ -77,9 +81,25 @@ fn candidates_are_sifted_and_written_for_review() {
         "{found:#}"
     );
     let dropped = ids("dropped", |item| &item["id"]);
-    assert_eq!(dropped, ["idle", "empty", "vague", "escapes", "known", "fires"], "{found:#}");
+    assert_eq!(
+        dropped,
+        ["idle", "empty", "vague", "escapes", "known", "fires", "again", "positive", "negative", "talks",],
+        "{found:#}"
+    );
     let why = ids("dropped", |item| &item["why"]);
-    assert!(why[0].contains("does nothing") && why[4].contains("already"), "{why:?}");
+    let expected = [
+        "does nothing",
+        "",
+        "appropriate",
+        "",
+        "name already",
+        "name already",
+        "request already",
+        "must fire",
+        "stay quiet",
+        "names no file",
+    ];
+    assert!(why.iter().zip(expected).all(|(why, part)| why.contains(part)), "{why:#?}");
 
     let file = project.path().join("ferry/evals/ferry.candidates.yaml");
     assert_eq!(found["file"], json!(file.canonicalize().expect("there")));

@@ -148,7 +148,11 @@ fn json_on_stdout_is_not_mixed_with_chatter() {
     let project = rogue("chatter", "echo done; echo noise >&2");
     let ran = project.run(&["run", "evals", "--json"]).exits(0);
     assert_eq!(ran.json()["totals"]["passed"], 1);
-    assert!(ran.stderr.contains("plan: 1 trials"), "progress is told on standard error: {}", ran.stderr);
+    assert!(
+        ran.stderr.contains("plan: 1 trial of 1 case in 1 suite"),
+        "progress is told on standard error: {}",
+        ran.stderr
+    );
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript, skill_read_in,
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript,
+    refused_by_tool, skill_read_in,
 };
 use crate::builtin::events::{Ending, Event, Via};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
@@ -53,6 +54,9 @@ pub fn agent() -> Agent {
     }
 }
 
+/// The tool with which agents ask the user.
+const ASKING_TOOL: &str = "AskUserQuestion";
+
 #[derive(Default)]
 struct Jsonl {
     out: Transcript,
@@ -98,6 +102,7 @@ impl Decoder for Jsonl {
             Event::End { ending, message, .. } => {
                 let why = message.unwrap_or_default();
                 self.out.said = match ending {
+                    Ending::Finished if self.only_asked() => Said::Asked,
                     Ending::Finished => Said::Done,
                     Ending::RateLimited => Said::RateLimited(why),
                     Ending::AuthFailed => Said::AuthFailed(why),
@@ -115,11 +120,23 @@ impl Decoder for Jsonl {
 }
 
 impl Jsonl {
+    /// Whether the agent did nothing but put a question to the user.
+    fn only_asked(&self) -> bool {
+        let calls = |step: &Step| matches!(step, Step::Tool(call) if call.name == ASKING_TOOL);
+        match self.out.steps.as_slice() {
+            [Step::Text(text)] => text.trim_end().ends_with('?'),
+            steps => steps.iter().any(calls),
+        }
+    }
+
     fn tool_result(&mut self, id: &str, ok: bool, content: String) {
         let Some(at) = self.pending.remove(id) else { return };
         let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { return };
         call.ok = Some(ok);
         call.result = Some(content);
+        if !ok && call.name == "Skill" {
+            self.out.refused.extend(refused_by_tool(call, "skill"));
+        }
         let read = call.input["file_path"].as_str().and_then(skill_read_in);
         if ok
             && call.name == "Read"

@@ -1,14 +1,14 @@
 //! Claude Code, driven by `claude -p` and its stream of JSON lines.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
 use super::{
     Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
-    skill_read_in,
+    refused_by_tool, skill_read_in,
 };
-use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+use crate::model::{Activated, ActivationEvidence, Refused, RefusedBy, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
     DecoderKind { name: "claude-stream-json", start: || Box::new(Claude::default()) };
@@ -87,6 +87,8 @@ struct Claude {
     assistant_messages: Vec<String>,
     asked: bool,
     auth_error: Option<String>,
+    /// Tool calls that the user's rules forbid, by the id the stream gives them.
+    denied: HashSet<String>,
 }
 
 impl Decoder for Claude {
@@ -95,6 +97,10 @@ impl Decoder for Claude {
         let Ok(event) = serde_json::from_str::<Value>(line) else { return };
         match event["type"].as_str() {
             Some("system") if event["subtype"] == "init" => self.init(&event),
+            // Told before the call's result.
+            Some("system") if event["subtype"] == "permission_denied" => {
+                self.denied.extend(event["tool_use_id"].as_str().map(str::to_owned));
+            }
             Some("assistant") => self.assistant(&event),
             Some("user") => self.user(&event),
             Some("result") => self.result(&event),
@@ -167,13 +173,18 @@ impl Claude {
             if block["type"] != "tool_result" {
                 continue;
             }
-            let Some(at) = block["tool_use_id"].as_str().and_then(|id| self.pending.remove(id)) else {
-                continue;
-            };
+            let id = block["tool_use_id"].as_str().unwrap_or_default();
+            let Some(at) = self.pending.remove(id) else { continue };
             let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { continue };
             let ok = block["is_error"] != true;
             call.ok = Some(ok);
             call.result = Some(result_text(&block["content"]));
+            if !ok && call.name == "Skill" {
+                let denied = self.denied.contains(id);
+                let by = if denied { RefusedBy::Permissions } else { RefusedBy::SkillTool };
+                let refused = refused_by_tool(call, "skill").map(|refused| Refused { by, ..refused });
+                self.out.refused.extend(refused);
+            }
             if ok && let Some(activated) = activation(call, &event["tool_use_result"]) {
                 self.out.activated.push(activated);
             }
@@ -358,6 +369,22 @@ mod tests {
             assert_eq!((seen.usage.input, seen.usage.output), (input, output), "{name}");
             assert!((seen.cost_usd.expect("a cost") - cost).abs() < 1e-6, "{name}");
         }
+    }
+
+    #[test]
+    fn a_skill_that_is_not_given_is_told_with_who_kept_it() {
+        for (name, skill, by) in [
+            ("b2-skill-missing", "no-such-skill", RefusedBy::SkillTool),
+            ("j-tooly", "tooly", RefusedBy::Permissions),
+            // Known, and not for the model to take up.
+            ("j-hidden", "hidden", RefusedBy::SkillTool),
+        ] {
+            let seen = decode(name);
+            let found: Vec<(&str, RefusedBy)> =
+                seen.refused.iter().map(|refused| (refused.skill.as_str(), refused.by)).collect();
+            assert_eq!(found, [(skill, by)], "{name}");
+        }
+        assert_eq!(decode("b-skill").refused, []);
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Said, Transcript, skill_read_in,
-    skills_read_by,
+    Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Said, Transcript, refused_by_tool,
+    skill_read_in, skills_read_by,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -122,6 +122,9 @@ impl Gemini {
         let output = event["output"].as_str().or_else(|| event["error"]["message"].as_str());
         call.result = output.map(str::to_owned);
         let call = call.clone();
+        if !ok && call.name == "activate_skill" {
+            self.out.refused.extend(refused_by_tool(&call, "name"));
+        }
         self.out.activated.extend(activated(&call, ok));
     }
 

@@ -24,6 +24,7 @@ pub use launch::{
 pub use oracle::{Inquiry, Oracle, claude_oracle, codex_oracle};
 use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
+use stream::refused_by_tool;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};
 
 /// The agents that need no configuration. A new one is a file and a line here.

@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, Program, Said, Transcript, skill_read_in, skills_read_by,
+    Agent, Credentials, Decoder, DecoderKind, Program, Said, Transcript, refused_by_tool, skill_read_in,
+    skills_read_by,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
@@ -88,6 +89,9 @@ impl Opencode {
             result: output.map(str::to_owned),
             ok: Some(ok),
         };
+        if !ok && call.name == "skill" {
+            self.out.refused.extend(refused_by_tool(&call, "name"));
+        }
         let succeeded = ok && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
         self.out.activated.extend(activated(&call, succeeded));
         self.out.steps.push(Step::Tool(call));

@@ -1,4 +1,4 @@
-use crate::model::{Activated, Step, Usage};
+use crate::model::{Activated, Refused, RefusedBy, Step, ToolCall, Usage};
 
 /// Reads one process's standard output, line by line.
 pub trait Decoder: Send {
@@ -32,6 +32,8 @@ pub struct Transcript {
     pub skills_listed: Option<Vec<String>>,
     pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
+    /// Skills that it called for and did not get.
+    pub refused: Vec<Refused>,
     /// Whether the stream would not have shown a tool call, so that none seen means nothing.
     pub hides_tools: bool,
     pub usage: Usage,
@@ -44,6 +46,13 @@ pub struct Transcript {
     /// What a later turn needs to go on.
     pub session: Option<String>,
     pub said: Said,
+}
+
+/// A call of an agent's skill tool that failed; the input names the skill under this key.
+pub fn refused_by_tool(call: &ToolCall, key: &str) -> Option<Refused> {
+    let named = call.input[key].as_str()?.trim_start_matches('/');
+    let skill = named.rsplit(':').next().unwrap_or(named).to_owned();
+    Some(Refused { skill, by: RefusedBy::SkillTool, said: call.result.clone().unwrap_or_default() })
 }
 
 /// How the stream itself says that it ended.

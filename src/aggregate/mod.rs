@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Noise, PassRate, Ratio, Reliability, Summary, Tokens,
-    Totals, TrialRecord, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio,
+    Reliability, Rivals, Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -29,9 +29,12 @@ pub struct Tally {
     /// In the order they were expected, which is the order of the plan.
     order: Vec<CaseKey>,
     totals: Totals,
-    tokens: Tokens,
+    tokens: Usage,
+    judging: Option<JudgingSummary>,
     cost: Cost,
     doubts: DoubtTally,
+    probes: Vec<ProbeRecord>,
+    rivals: Vec<Rivals>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -107,11 +110,29 @@ impl Tally {
                 self.skipped += u64::from(is_skip(why));
             }
         }
-        self.tokens.input += record.usage.input;
-        self.tokens.output += record.usage.output;
-        self.tokens.cache_read += record.usage.cache_read;
-        self.tokens.cache_write += record.usage.cache_write;
-        self.cost = match (self.cost, record.cost_usd) {
+        self.spend(record.usage, record.cost_usd);
+        if let Some(judging) = &record.judging {
+            let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
+            let all = self.judging.get_or_insert(free);
+            all.tokens.add(judging.usage);
+            all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
+        }
+    }
+
+    /// Says which skills are beside those under test.
+    pub fn beside(&mut self, rivals: Rivals) {
+        self.rivals.push(rivals);
+    }
+
+    /// A probe is no trial, and costs what it costs.
+    pub fn add_probe(&mut self, probe: &ProbeRecord) {
+        self.probes.push(probe.clone());
+        self.spend(probe.usage, probe.cost_usd);
+    }
+
+    fn spend(&mut self, usage: Usage, cost_usd: Option<f64>) {
+        self.tokens.add(usage);
+        self.cost = match (self.cost, cost_usd) {
             (Cost::Known(total), Some(more)) => Cost::Known(total + more),
             _ => Cost::Unknown,
         };
@@ -151,10 +172,11 @@ impl Tally {
         let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
         let exit = self.exit(&results, outcome);
         let cost_usd = match self.cost {
-            Cost::Known(total) if self.totals.trials > 0 => Some(total),
+            Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
             Cost::Known(_) | Cost::Unknown => None,
         };
-        let each = cost_usd.map(|total| total / self.totals.trials as f64);
+        let trials = self.totals.trials;
+        let each = cost_usd.filter(|_| trials > 0).map(|total| total / trials as f64);
         let summary = Summary {
             schema_version: 1,
             run: run.to_owned(),
@@ -163,11 +185,14 @@ impl Tally {
             totals: self.totals,
             cost_usd,
             tokens: self.tokens,
+            judging: self.judging,
             seconds,
             pass_rate: self.pass_rate(),
             reliability: self.reliability(),
             gates: results,
+            probes: self.probes.clone(),
             cases: self.case_summaries(),
+            rivals: self.rivals.clone(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
             arms: arms::summary(&self.cases, each),
@@ -214,6 +239,7 @@ impl Tally {
         match outcome {
             Outcome::Interrupted => return 130,
             Outcome::OverBudget => return 4,
+            Outcome::NotReady => return 3,
             Outcome::Completed => {}
         }
         // A gate that lacks answers has not failed; whether that is fatal is said below.
@@ -237,6 +263,8 @@ pub enum Outcome {
     Completed,
     Interrupted,
     OverBudget,
+    /// A probe showed that what was to be measured cannot be, so that nothing was begun.
+    NotReady,
 }
 
 fn is_skip(why: &Why) -> bool {

@@ -28,6 +28,7 @@ fn record(case: &str, verdict: Verdict) -> TrialRecord {
         seconds: 1.0,
         notes: Vec::new(),
         remarks: Default::default(),
+        judging: None,
     }
 }
 

@@ -38,6 +38,8 @@ pub struct Unseeing {
 struct Found {
     outputs: Outputs,
     suite: Option<Suite>,
+    /// The script that answered for the model when it was run.
+    script: Option<PathBuf>,
 }
 
 impl Unseeing {
@@ -58,14 +60,16 @@ impl Unseeing {
         flags.extend(carrying.flags());
         let layers = Layers::read(flags, environment(), project).map_err(IntakeError::from)?;
         let nobody = || Suite::silent("files", origin(project));
+        let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
         match pairings.len() {
             1 => eprintln!("1 case, judged in both orders"),
             several => eprintln!("{several} cases, each judged in both orders"),
         }
         let judged = runtime().context("cannot start")?.block_on(async {
+            let asking = carrying.asking();
             let adviser =
-                carrying.asking().adviser(&layers, project, &suite, None, Cancel::default()).await?;
+                asking.adviser(&layers, project, &suite, script.as_deref(), Cancel::default()).await?;
             anyhow::Ok(improve::judge_all(&adviser, &pairings, self.seed).await)
         })?;
         let folder = project.join(".practicum/comparisons").join(RunDir::new_id(jiff::Timestamp::now()));
@@ -102,7 +106,7 @@ impl Unseeing {
                 Some(spec) => self.specified(spec)?,
                 None => (Brief::documented(&self.request), None),
             };
-            return Ok(Found { outputs: Outputs::of_path(path, &brief)?, suite });
+            return Ok(Found { outputs: Outputs::of_path(path, &brief)?, suite, script: None });
         }
         if self.spec.is_some() {
             bail!(
@@ -146,7 +150,9 @@ fn run(wanted: &str, project: &Path) -> anyhow::Result<Found> {
     let run = RunDir::find(project, wanted).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
     let outputs = Outputs::of_run(&stored, &|_, _| true)?;
-    Ok(Found { outputs, suite: stored.suites.into_iter().next() })
+    let suite = stored.suites.into_iter().next();
+    let script = suite.as_ref().and_then(|suite| suite.run.script.clone()).filter(|_| stored.scripted);
+    Ok(Found { outputs, suite, script })
 }
 
 /// Versions by what their runs gave; where one has none, by the skills themselves.
@@ -157,10 +163,8 @@ fn versions(skill: &Path, one: u32, other: u32, project: &Path) -> anyhow::Resul
         let score = versions.score(history.version(number)?)?;
         run(&score.run, project).ok()
     };
-    let named = |found: Found, number: u32| Found {
-        outputs: found.outputs.named(format!("v{number}")),
-        suite: found.suite,
-    };
+    let named =
+        |found: Found, number: u32| Found { outputs: found.outputs.named(format!("v{number}")), ..found };
     if let Some((first, second)) = examined(one).zip(examined(other)) {
         return Ok((named(first, one), named(second, other)));
     }
@@ -168,7 +172,7 @@ fn versions(skill: &Path, one: u32, other: u32, project: &Path) -> anyhow::Resul
     let itself = |number: u32| {
         let request = "Write an agent skill for this purpose.";
         let outputs = Outputs::of_path(&versions.files(number)?, &Brief::documented(request))?;
-        anyhow::Ok(named(Found { outputs, suite: None }, number))
+        anyhow::Ok(named(Found { outputs, suite: None, script: None }, number))
     };
     Ok((itself(one)?, itself(other)?))
 }

@@ -36,8 +36,14 @@ fn capture(args: &Args) -> anyhow::Result<()> {
     let project = project_root(contents.folder());
     let run = StoredRun::read(&RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?)?;
     let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is no pattern", args.case))?;
-    let fitting =
-        run.records.iter().filter(|record| record.ended.can_be_marked() && glob.matches(&record.case));
+    let own = run.suites_about(contents.folder());
+    if own.is_empty() {
+        bail!("run {} is not about {}; name another with --run", run.id, args.skill.display());
+    }
+    let fitting = run.with_skill().filter(|record| {
+        let is_own = own.iter().any(|suite| suite.name == record.suite);
+        is_own && record.ended.can_be_marked() && glob.matches(&record.case)
+    });
     let mut kept = 0;
     for record in fitting {
         let Some(capture) = Capture::of(&run, record) else { continue };

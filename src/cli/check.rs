@@ -1,5 +1,5 @@
 use super::evals::Evals;
-use super::{colour, complain, environment, print, print_json};
+use super::{colour, complain, counted, environment, print, print_json};
 use crate::dialects::Loaded;
 use crate::intake::{self, Reading};
 use crate::model::{Diagnostic, Lowered, Severity};
@@ -104,27 +104,18 @@ fn in_words(reading: &Reading, quiet: bool) -> String {
         cases += suite.cases.len();
         if !quiet {
             let dialect = file.dialect.unwrap_or_default();
-            let count = suite.cases.len();
-            out.push_str(&format!(
-                "ok {} ({dialect}, {count} {})\n",
-                safe(&file.path.display().to_string()),
-                plural(count, "case")
-            ));
+            let count = counted(suite.cases.len(), "case");
+            out.push_str(&format!("ok {} ({dialect}, {count})\n", safe(&file.path.display().to_string())));
         }
     }
     let [errors, warnings, notices] = counts;
-    let files = reading.files.len();
     out.push_str(&format!(
-        "{files} {}, {cases} {}: {errors} {}, {warnings} {}, {notices} {}\n",
-        plural(files, "file"),
-        plural(cases, "case"),
-        plural(errors, "error"),
-        plural(warnings, "warning"),
-        plural(notices, "notice"),
+        "{}, {}: {}, {}, {}\n",
+        counted(reading.files.len(), "file"),
+        counted(cases, "case"),
+        counted(errors, "error"),
+        counted(warnings, "warning"),
+        counted(notices, "notice"),
     ));
     out
-}
-
-fn plural(count: usize, word: &str) -> String {
-    if count == 1 { word.to_owned() } else { format!("{word}s") }
 }

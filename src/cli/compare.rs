@@ -33,7 +33,7 @@ Examples:
   practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {
     /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
-    /// --modes or --against
+    /// --modes or --against; two runs, versions, files or folders with --blind
     #[arg(required = true)]
     what: Vec<String>,
     /// Compare the parts of one run
@@ -49,8 +49,6 @@ pub struct Args {
     /// are
     #[arg(long, conflicts_with_all = ["by", "modes", "against"])]
     blind: bool,
-    #[command(flatten, next_help_heading = "With --blind")]
-    unseeing: Unseeing,
     /// Differences of the pass rate smaller than this do not matter
     #[arg(long, value_name = "RATIO", default_value_t = MARGIN)]
     margin: f64,
@@ -66,6 +64,8 @@ pub struct Args {
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
     project: PathBuf,
+    #[command(flatten, next_help_heading = "With --blind")]
+    unseeing: Unseeing,
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
     choices: Choices,
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]

@@ -4,27 +4,28 @@ use std::collections::BTreeMap;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 
 use super::advising::Asking;
 use super::gates::Gates;
 use super::report::Reports;
-use super::{runtime, sweep_up};
+use super::{counted, runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::history::{Wanted, estimate};
-use crate::improve::workspace_of;
+use crate::improve::Left;
 use crate::intake::{self, Ask, IntakeError};
 use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, Summary, format_duration};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
@@ -34,6 +35,10 @@ use crate::web::Web;
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
 pub struct Carrying {
+    /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
+    /// up is the question (repeatable)
+    #[arg(long, value_name = "PATH")]
+    with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME")]
     env: Vec<String>,
@@ -94,6 +99,9 @@ pub struct Carrying {
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
     #[arg(long, value_name = "auto|off|strict")]
     sandbox: Option<String>,
+    /// Measure activation without first telling each agent once to use each skill
+    #[arg(long)]
+    no_probe: bool,
     /// Show what would run, and run nothing
     #[arg(long)]
     pub dry_run: bool,
@@ -106,6 +114,9 @@ pub struct Carrying {
     /// Print the summary document, and nothing else, on standard output
     #[arg(long)]
     pub json: bool,
+    /// When no more trials are started.
+    #[arg(skip)]
+    until: Option<Instant>,
 }
 
 /// What is to be carried out.
@@ -140,6 +151,7 @@ impl Carrying {
             record: self.record.clone(),
             replay: self.replay.clone(),
             no_judge: self.no_judge,
+            with_skills: self.with_skill.clone(),
             ..ask
         }
     }
@@ -149,6 +161,7 @@ impl Carrying {
         let said = [
             (JOBS.name, self.jobs.clone()),
             (SANDBOX.name, self.sandbox.clone()),
+            (PROBE.name, self.no_probe.then(|| "false".to_owned())),
             (MAX_COST.name, self.max_cost.clone()),
             (MAX_TOKENS.name, self.max_tokens.clone()),
             (RETRIES.name, self.retries.clone()),
@@ -176,10 +189,17 @@ impl Carrying {
         Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
-    /// The same for at most so much money.
+    /// The same for at most so much money and time.
     #[must_use]
-    pub fn within(self, usd: Option<f64>) -> Self {
-        Self { max_cost: usd.map(|usd| usd.to_string()).or(self.max_cost), ..self }
+    pub fn within(self, left: Left) -> Self {
+        let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+        let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
+        Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+    }
+
+    /// Whether it writes a cassette or plays one.
+    pub fn is_taped(&self) -> bool {
+        self.record.is_some() || self.replay.is_some()
     }
 
     pub fn asking(&self) -> Asking {
@@ -203,9 +223,13 @@ impl Carrying {
         });
         let shared = self.asking().shared(&layers, &project, &scrubber)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        let probes = match layers.pick_global(&PROBE).map_err(IntakeError::from)?.value {
+            true => intake::probes(&plan, &prior, &ask)?,
+            false => Plan::default(),
+        };
         if !self.quiet || self.dry_run {
-            show_plan(&plan, prior.count());
-            show_estimate(&plan, &prior, &project, jobs);
+            show_plan(&plan, prior.count(), probes.trials.len());
+            show_estimate(&plan, &probes, &prior, &project, jobs);
         }
         if self.dry_run {
             return Ok(None);
@@ -252,19 +276,26 @@ impl Carrying {
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
             tokio::spawn(heed_interrupts(stop.clone()));
+            if let Some(until) = self.until {
+                let stop = stop.clone();
+                tokio::spawn(async move {
+                    tokio::time::sleep_until(until.into()).await;
+                    stop.after_running();
+                });
+            }
             let hidden = Hidden::new(
                 plan.suites
                     .iter()
                     .map(|planned| planned.suite.origin.path.clone())
                     .chain(plan.suites.iter().filter_map(|planned| planned.suite.run.script.clone()))
                     .chain(plan.suites.iter().filter_map(|planned| planned.script.clone()))
-                    .chain(plan.suites.iter().flat_map(versions_beside))
                     .chain(
                         [&ask.script, &ask.record, &ask.replay].into_iter().flatten().filter_map(absolute),
                     ),
             );
             let exam = Exam {
                 plan,
+                probes,
                 agents,
                 suites,
                 user_env: environment,
@@ -310,15 +341,16 @@ fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<d
     }
 }
 
-fn show_plan(plan: &Plan, reused: usize) {
+fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
     eprintln!(
-        "plan: {} trials of {cases} cases in {} suites with {}",
-        plan.trials.len(),
-        plan.suites.len(),
+        "plan: {} of {} in {} with {}",
+        counted(plan.trials.len(), "trial"),
+        counted(cases, "case"),
+        counted(plan.suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {
@@ -327,22 +359,31 @@ fn show_plan(plan: &Plan, reused: usize) {
             plan.trials.len() - reused
         );
     }
+    if probes > 0 {
+        let many = if probes == 1 { "1 probe" } else { &format!("{probes} probes") };
+        eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
+    }
     for planned in &plan.suites {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
+        let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
+        let beside =
+            if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
         eprintln!(
-            "  {}: {} cases, at most {} each{scripted}",
+            "  {}: {} cases, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             planned.suite.cases.len(),
-            format_duration(settings.timeout.value)
+            format_duration(settings.timeout.value),
+            safe(&beside)
         );
     }
 }
 
 /// What it will take, by what it took before. A history that cannot be read is no reason not to run.
-fn show_estimate(plan: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs: usize) {
     let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
-    for (_, trial) in plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index)) {
+    let to_run = plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index));
+    for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
         let (planned, _) = plan.case(trial);
         let kind = Wanted {
             suite: planned.suite.name.clone(),
@@ -441,11 +482,6 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         graded_from: None,
         replayed: false,
     }
-}
-
-/// Where the versions of a suite's skills are kept, with what judges said of them.
-fn versions_beside(planned: &Planned) -> impl Iterator<Item = PathBuf> {
-    planned.suite.skills.iter().filter_map(|skill| skill.path.as_deref().map(workspace_of))
 }
 
 fn absolute(path: &PathBuf) -> Option<PathBuf> {

@@ -1,16 +1,17 @@
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::Carrying;
 use super::{complain, environment, print, print_json, run, runtime};
+use crate::dialects::{Placed, to_native};
 use crate::improve::{
-    self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Looks, Loop, Means,
-    Options, Proposal, Spent, Split, Stopped, StoredRun, Versions,
+    self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop,
+    Means, Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun, Versions,
 };
-use crate::intake::{IntakeError, Reading};
-use crate::model::{CheckKind, TrialRecord, parse_duration};
+use crate::intake::{self, IntakeError, Reading};
+use crate::model::{Case, CheckKind, Digest, TrialRecord, parse_duration};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
@@ -18,8 +19,8 @@ use crate::store::{RunDir, read_noise};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Each round edits a copy of the best version so far, runs every case with it, has the outputs compared \
-blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
+Each round edits a copy of the best version so far, runs every case with it (three times, unless --repeat \
+says otherwise), has the outputs compared blindly, and accepts it only if it does better, is not worse on the cases that the proposer saw, and has \
 not got worse on those held out from it. It ends when everything passes, after two rounds without anything \
 better, or at a limit; then the best version is put in the skill's place, and every version is kept (see \
 practicum versions and restore). A loop that was stopped goes on when the command is given again.
@@ -36,7 +37,7 @@ pub struct Args {
     /// Where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH")]
     evals: Option<PathBuf>,
-    /// How many versions are tried at most
+    /// How many versions are tried at most; of a description never more than 5
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// The pass rate that is good enough
@@ -91,6 +92,12 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         run::hold(evals, choices, args.carrying.clone(), |_| Ok(()))?;
         return Ok(0);
     }
+    if args.carrying.is_taped() {
+        bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
+    }
+    if args.description_only && args.rounds > MOST_DESCRIPTIONS {
+        eprintln!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
+    }
     let project = project_root(versions.skill());
     let mut flags = args.choices.flags();
     flags.extend(args.carrying.flags());
@@ -106,12 +113,19 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         max_usd: layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
     };
+    let exam = exam_of(args, goal)?;
     std::fs::create_dir_all(versions.workspace())
         .with_context(|| format!("cannot create {}", versions.workspace().display()))?;
-    let begun = Begun { schema_version: 1, goal, seed: args.seed };
+    let begun = Begun { schema_version: 1, goal, seed: args.seed, exam };
     let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
         eprintln!("going on with the loop in {}", journal.path().display());
+    }
+    if let Some(path) = journal.given_up.as_ref().filter(|_| !args.anew) {
+        let path = path.display();
+        eprintln!(
+            "note: the loop that was stopped had other evals or settings, so another begins; see {path}"
+        );
     }
     let cancel = heed_interrupts();
     let mut hands = Hands {
@@ -136,6 +150,26 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         print(&in_words(&improved))?;
     }
     Ok(improved.stopped.exit())
+}
+
+/// What versions are examined by. Evals that a later step would stumble over are refused before anything
+/// is spent.
+fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
+    let ask = Evals::of_skill(args.skill.clone(), args.evals.clone()).ask();
+    let mut reading = intake::read(&ask, &environment())?;
+    narrow(&mut reading, goal);
+    let choices = args.choices.clone().with_skill().with_repeat(RUNS);
+    let mut parts: Vec<String> =
+        choices.flags().iter().map(|(name, value)| format!("{name}={value}")).collect();
+    let suites = reading.into_suites()?;
+    if goal == Goal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
+        bail!("no case says whether the skill must fire, so there is nothing to tune a description by");
+    }
+    for Placed { suite, root, .. } in suites {
+        Outputs::can_be_made_of(&suite)?;
+        parts.push(to_native(&suite, &root).to_string());
+    }
+    Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
 }
 
 /// Told of Ctrl-C also between runs, which heed it themselves.
@@ -201,7 +235,7 @@ impl Hands<'_> {
 }
 
 impl Means for Hands<'_> {
-    fn examine(&mut self, skill: &Path, usd_left: Option<f64>) -> Result<Spent<String>, Halt> {
+    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt> {
         // Under its own name, which a skill without frontmatter has from its folder.
         let aside = tempfile::tempdir().map_err(Halt::failed)?;
         let copy = aside.path().join(self.skill.file_name().unwrap_or_default());
@@ -209,7 +243,7 @@ impl Means for Hands<'_> {
         Contents::of(skill).and_then(|contents| contents.copy_to(&copy)).map_err(Halt::failed)?;
         let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
-        let carrying = self.args.carrying.clone().within(usd_left);
+        let carrying = self.args.carrying.clone().within(left);
         let held = run::hold(evals, choices, carrying, |reading| {
             examine_instead(reading, &self.skill, &copy, self.goal)
         });
@@ -221,16 +255,18 @@ impl Means for Hands<'_> {
                 return Err(halt);
             }
         };
-        let summary = &held.summary;
-        match summary.exit {
-            130 => Err(Halt::Interrupted),
+        let run = StoredRun::read(&held.run_dir).map_err(Halt::failed)?;
+        let value = match held.summary.exit {
+            130 if self.cancel.is_cancelled() => Err(Halt::Interrupted),
+            130 => Err(Halt::OutOfTime),
             4 => Err(Halt::OutOfMoney),
-            _ => Ok(Spent { value: held.run_dir.id().to_owned(), cost_usd: summary.cost_usd }),
-        }
+            _ => Ok(run.id.clone()),
+        };
+        Ok(Spent { value, cost_usd: paid_for(&run.records) })
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
-        Ok(self.stored(run)?.records)
+        Ok(self.stored(run)?.with_skill().cloned().collect())
     }
 
     fn suggest(&mut self, best: &Examined, split: &Split, round: u32) -> Result<Spent<Proposal>, Halt> {
@@ -277,6 +313,11 @@ impl Means for Hands<'_> {
     }
 }
 
+/// What a run took itself; what it took over from others was paid for there.
+fn paid_for(records: &[TrialRecord]) -> Option<f64> {
+    records.iter().filter(|record| record.reused_from.is_none()).map(|record| record.cost_usd).sum()
+}
+
 /// Has a version examined in the skill's place, and only what the goal is about.
 fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Goal) -> anyhow::Result<()> {
     let mut found = false;
@@ -287,15 +328,22 @@ fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Go
                 found = true;
             }
         }
-        if goal == Goal::Description {
-            suite.cases.retain(|case| {
-                case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)))
-            });
-        }
     }
+    narrow(reading, goal);
     match found {
         true => Ok(()),
         false => Err(anyhow!("the evals are not about {}", skill.display())),
+    }
+}
+
+/// Leaves only the cases that the goal is about.
+fn narrow(reading: &mut Reading, goal: Goal) {
+    let is_about = |case: &Case| match goal {
+        Goal::Skill => true,
+        Goal::Description => case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_))),
+    };
+    for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
+        suite.cases.retain(is_about);
     }
 }
 
@@ -340,5 +388,6 @@ fn in_words(improved: &Improved) -> String {
             ),
         });
     }
+    out.push_str(&safe(&improved.diff));
     out
 }

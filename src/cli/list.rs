@@ -1,5 +1,5 @@
 use super::evals::{Choices, Evals};
-use super::{complain, environment, print, print_json};
+use super::{complain, counted, environment, print, print_json};
 use crate::intake::{self, IntakeError};
 use crate::model::Fixture;
 use crate::plan::{Filter, Plan, plan};
@@ -96,6 +96,11 @@ fn in_words(plan: &Plan) -> String {
         }
     }
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
-    out.push_str(&format!("{} suites, {cases} cases, {} trials\n", plan.suites.len(), plan.trials.len()));
+    out.push_str(&format!(
+        "{}, {}, {}\n",
+        counted(plan.suites.len(), "suite"),
+        counted(cases, "case"),
+        counted(plan.trials.len(), "trial")
+    ));
     out
 }

@@ -237,13 +237,22 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Skill(_)
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
+            | IntakeError::OwnRival { .. }
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)
             | IntakeError::Missing(_),
         ) => 2,
-        None if error.downcast_ref::<StoreError>().is_some() => 3,
+        None if error.is::<StoreError>() || error.is::<run::NotReady>() => 3,
         None => 2,
+    }
+}
+
+/// `1 case`, `2 cases`.
+fn counted(count: impl TryInto<u64>, word: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {word}"),
+        count => format!("{count} {word}s"),
     }
 }
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::{complain, print};
+use super::{complain, counted, print};
 use crate::settings::project_root;
 use crate::store::Index;
 
@@ -21,5 +21,5 @@ pub fn main(args: &Args) -> u8 {
 fn reindex(args: &Args) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
     let found = Index::rebuild(&project)?;
-    print(&format!("{} runs with {} trials\n", found.runs, found.trials))
+    print(&format!("{} with {}\n", counted(found.runs, "run"), counted(found.trials, "trial")))
 }

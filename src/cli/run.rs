@@ -5,10 +5,10 @@ use super::exam::{Carrying, Errand, Held};
 use super::report::Reports;
 use super::{colour, complain, environment};
 use crate::intake::{self, IntakeError, Reading};
-use crate::model::Severity;
+use crate::model::{ProbeRecord, Severity};
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
 use crate::report::{render_diagnostics, safe};
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::store::RunDir;
 
 #[derive(clap::Args)]
@@ -101,11 +101,19 @@ pub fn hold(
 ) -> anyhow::Result<Option<Held>> {
     let (case, only, shard, resume, reports) = (Vec::new(), None, None, None, Reports::default());
     let args = Args { evals, choices, case, only, shard, carrying, reports, resume, explain: false };
-    match errand(&args, amend)? {
-        Some(errand) => args.carrying.hold(errand),
-        None => Ok(None),
-    }
+    let held = match errand(&args, amend)? {
+        Some(errand) => args.carrying.hold(errand)?,
+        None => None,
+    };
+    let probes = held.iter().flat_map(|held| &held.summary.probes);
+    let failed: Vec<String> = probes.filter(|probe| !probe.fired).map(ProbeRecord::in_words).collect();
+    if failed.is_empty() { Ok(held) } else { Err(NotReady(failed.join("\n")).into()) }
 }
+
+/// Nothing was measured, because a probe showed that it cannot be.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NotReady(String);
 
 /// What is to be done. `None` if it was only to be explained.
 fn errand(
@@ -165,6 +173,7 @@ fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
         layers.explain_global(&JOBS, |jobs| jobs.to_string())?,
         layers.explain_global(&JUDGE_JOBS, |jobs| jobs.to_string())?,
         layers.explain_global(&SANDBOX, |mode| mode.name().to_owned())?,
+        layers.explain_global(&PROBE, bool::to_string)?,
         layers.explain_global(&MAX_COST, |usd| usd.map_or_else(none, |usd| format!("${usd}")))?,
         layers.explain_global(&MAX_TOKENS, |most| most.map_or_else(none, |most| most.to_string()))?,
         layers.explain_global(&RETRIES, |times| times.to_string())?,

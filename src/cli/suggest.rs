@@ -1,4 +1,4 @@
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
@@ -6,7 +6,6 @@ use super::advising::Advising;
 use super::{complain, environment, print, print_json, runtime};
 use crate::improve::{self, Contents, Edits, Failures, Refused, StoredRun, Suggested, Versions};
 use crate::intake::IntakeError;
-use crate::model::Suite;
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
@@ -48,24 +47,23 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     let project = project_root(contents.folder());
     let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
-    let Some(suite) = stored.suites.iter().find(|suite| is_about(suite, contents.folder())) else {
+    let own = stored.suites_about(contents.folder());
+    let Some(suite) = own.first() else {
         bail!("run {} is not about {}; name another with --run", run.id(), args.skill.display());
     };
-    let own: Vec<&str> = stored
-        .suites
-        .iter()
-        .filter(|suite| is_about(suite, contents.folder()))
-        .map(|suite| suite.name.as_str())
-        .collect();
-    let failures = Failures::of(&stored, &|suite, _| own.contains(&suite));
+    let failures = Failures::of(&stored, &|suite, _| own.iter().any(|known| known.name == suite));
     if failures.is_empty() {
         eprintln!("nothing failed in run {}, so there is nothing to mend", run.id());
+        if args.json {
+            print_json(&Edits::none(contents.folder(), &stored.id))?;
+        }
         return Ok(0);
     }
     let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
     let advice = runtime().context("cannot start")?.block_on(async {
         let asking = args.advising.asking();
-        let adviser = asking.adviser(&layers, &project, suite, None, Cancel::default()).await?;
+        let script = suite.run.script.as_deref().filter(|_| stored.scripted);
+        let adviser = asking.adviser(&layers, &project, suite, script, Cancel::default()).await?;
         anyhow::Ok(improve::suggest(&adviser, &contents, &failures, Vec::new(), 0).await?)
     })?;
     let suggested = match advice.answer {
@@ -88,15 +86,11 @@ fn settle(
 ) -> anyhow::Result<u8> {
     let Suggested { draft, followed, refused } = suggested;
     let mut edits = Edits {
-        schema_version: 1,
-        skill: contents.folder().to_owned(),
-        run: run.to_owned(),
         failed: failures.failed.iter().map(|failure| failure.name.clone()).collect(),
         edits: followed,
         refused,
         diff: draft.diff(),
-        applied: false,
-        kept_as: None,
+        ..Edits::none(contents.folder(), run)
     };
     if !args.json {
         print(&in_words(&edits))?;
@@ -110,14 +104,13 @@ fn settle(
     if args.json {
         print_json(&edits)?;
     } else if let Some(version) = edits.kept_as {
-        print(&format!("applied; practicum restore … v{version} brings back what was there\n"))?;
+        let skill = args.skill.display();
+        print(&format!("applied; practicum restore {skill} v{version} brings back what was there\n"))?;
+    }
+    if !args.apply && !edits.edits.is_empty() {
+        eprintln!("nothing was changed; --apply makes these edits");
     }
     Ok(u8::from(edits.edits.is_empty()))
-}
-
-fn is_about(suite: &Suite, skill: &Path) -> bool {
-    let paths = suite.skills.iter().filter_map(|known| known.path.as_ref());
-    paths.filter_map(|path| Contents::of(path).ok()).any(|known| known.folder() == skill)
 }
 
 fn in_words(edits: &Edits) -> String {

@@ -27,6 +27,7 @@ fn record(case: &str, attempt: u32, passed: bool) -> TrialRecord {
         seconds: 2.0,
         notes: Vec::new(),
         remarks: Default::default(),
+        judging: None,
     }
 }
 

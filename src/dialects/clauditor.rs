@@ -27,7 +27,7 @@ use crate::model::{
     Base, Case, Check, CheckKind, Diagnostics, Fixture, Gate, GateName, LooksAt, Need, PassRule, RelPath,
     Room, RunPolicy, SkillRef, Stimulus, Suite,
 };
-use crate::skill::SKILL_FILE;
+use crate::skill::{SKILL_FILE, Skill};
 use crate::tree::{Object, Source};
 
 pub struct Clauditor;
@@ -233,6 +233,9 @@ fn default_name(path: &Path) -> String {
 /// The skill that a spec is about. Not finding it is a warning, because `--skill` can still name it.
 fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnostics) -> SkillRef {
     let path = find_skill(source, place, name);
+    if let Some(Err(problem)) = path.as_deref().map(Skill::read) {
+        diagnostics.warning("unreadable-skill", None, problem.to_string());
+    }
     if path.is_none() {
         let beside = source.folder().display();
         diagnostics.warning_help(

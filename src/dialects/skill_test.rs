@@ -474,5 +474,7 @@ mod tests {
         assert_eq!(suite("single", "single", None), (some(single), vec![p.to_owned(), q.to_owned()]));
         assert_eq!(suite("p", "s", Some("mine")), (some("mine/p/skills/s"), vec![]));
         assert_eq!(suite("r", "s", None).0, None);
+        // Whoever says where they are does not mean any others.
+        assert_eq!(suite("p", "s", Some("nowhere")), (None, vec![]));
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::reading::{self, Kept};
+use super::told_apart;
 use super::{Dialect, Fit, Place, Raised, rules};
 use crate::model::{Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite};
 use crate::tree::{Data, Node, Object, Source, closest, text_of};
@@ -26,11 +27,13 @@ impl Dialect for Skillet {
 
     fn recognise(&self, source: &Source) -> Fit {
         let root = &source.root;
-        let yaml = source.path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
-        match (root.has("prompt") && root.has("expected"), yaml) {
-            (true, true) => Fit::Sure,
-            (true, false) => Fit::Possible,
-            (false, _) => Fit::No,
+        let (prompt, expected) = (root.has("prompt"), root.has("expected"));
+        if told_apart::is_skillet(source) {
+            Fit::Sure
+        } else if prompt && expected {
+            Fit::Possible
+        } else {
+            Fit::No
         }
     }
 
@@ -277,6 +280,23 @@ mod tests {
             ),
         ] {
             check(text, expected);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_leaves_it_an_eval() {
+        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse(name.into(), text));
+        for (name, text, expected) in [
+            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", Fit::Sure),
+            ("a.yml", "prompt: p\nexpected: e", Fit::Sure),
+            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", Fit::Sure),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", Fit::Sure),
+            ("a.yaml", "name: n\nprompt: p", Fit::No),
+            ("a.yaml", "timestamp: t\nname: n", Fit::No),
+            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, Fit::Possible),
+            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, Fit::No),
+        ] {
+            assert_eq!(fit(name, text), expected, "{name} {text}");
         }
     }
 

@@ -47,9 +47,12 @@ fn only(is: Format) -> Option<Told> {
 }
 
 /// The one format here that is YAML has a test of its own.
-fn is_skillet(source: &Source) -> bool {
+pub fn is_skillet(source: &Source) -> bool {
+    let root = &source.root;
     let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    yaml && source.root.has("prompt") && source.root.has("expected")
+    let (prompt, expected) = (root.has("prompt"), root.has("expected"));
+    // With one of the two misspelt it is still this, and its author wants to hear about the other.
+    yaml && (prompt && expected || root.has("timestamp") && (prompt || expected))
 }
 
 fn mapping(source: &Source) -> Option<Told> {
@@ -214,6 +217,11 @@ mod tests {
             ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SkillCreator)),
             ("a.eval.json", r#"{"practicum":1}"#, None),
             ("a.yaml", r#"{"prompt":"p","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#, None),
+            (
+                "a.yaml",
+                r#"{"timestamp":"t","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#,
+                None,
+            ),
             ("x.json", r#"{"practicum":1,"evals":[]}"#, None),
             ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, None),
             ("x.json", r#"{"cases":3}"#, None),

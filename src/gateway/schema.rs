@@ -37,8 +37,8 @@ fn scenario() -> Mapping {
         .may("name", "A name for messages.", shape::text())
         .may(
             "to",
-            "Whom it answers: agents, or judges.",
-            shape::default(shape::words(&["agent", "judge"]), "agent"),
+            "Whom it answers: agents, judges, or the probes before activation is measured.",
+            shape::default(shape::words(&["agent", "judge", "probe"]), "agent"),
         )
         .may("when", "The message it answers; without this, every message.", when())
         .must("steps", "The answers, one for each time the model is asked.", shape::some(named("step")))

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::sync::watch;
 use uuid::Uuid;
 
@@ -20,6 +21,8 @@ const MOST_NOTES: usize = 100;
 pub enum ScopeKind {
     Agent,
     Judge,
+    /// An agent that is told to use a skill, before anything is measured.
+    Probe,
 }
 
 /// Why the gateway itself kept a trial from getting its answers, whatever its agent made of that.
@@ -50,7 +53,13 @@ struct Tally {
     halt: Option<Halt>,
     notes: Vec<String>,
     served: HashMap<(usize, usize), u32>,
+    /// The first requests of a probe, as they came.
+    asked: Vec<Vec<u8>>,
 }
+
+/// What a probe's model was told stands in its first requests, which are not long.
+const MOST_KEPT: usize = 8;
+const LONGEST_KEPT: usize = 4 * 1024 * 1024;
 
 impl TrialScope {
     pub(super) fn new(name: &str, kind: ScopeKind, vars: BTreeMap<String, String>) -> Self {
@@ -102,6 +111,14 @@ impl TrialScope {
         let mut tally = self.tally();
         tally.requests += 1;
         tally.requests
+    }
+
+    /// Keeps what a probe asks: what its model is told of a skill is nowhere else to be seen.
+    pub(super) fn keep(&self, raw: &[u8]) {
+        let mut tally = self.tally();
+        if self.kind == ScopeKind::Probe && tally.asked.len() < MOST_KEPT && raw.len() <= LONGEST_KEPT {
+            tally.asked.push(raw.to_vec());
+        }
     }
 
     /// Ends when the scope is dropped or the gateway stops.
@@ -198,6 +215,19 @@ impl Scope {
         self.shared.tally().requests
     }
 
+    /// Every text that a probe's model was told.
+    pub fn told(&self) -> String {
+        let asked = self.shared.tally().asked.clone();
+        let mut out = String::new();
+        for request in asked.iter().filter_map(|raw| serde_json::from_slice::<Value>(raw).ok()) {
+            texts(&request, &mut |text| {
+                out.push_str(text);
+                out.push('\n');
+            });
+        }
+        out
+    }
+
     /// Requests that are being answered now.
     pub fn open_requests(&self) -> usize {
         self.shared.tally().open
@@ -235,5 +265,14 @@ impl Drop for Scope {
     fn drop(&mut self) {
         self.registry.scopes().remove(&self.token);
         self.shared.close();
+    }
+}
+
+fn texts(value: &Value, each: &mut dyn FnMut(&str)) {
+    match value {
+        Value::String(text) => each(text),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, each)),
+        Value::Object(fields) => fields.values().for_each(|item| texts(item, each)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -20,7 +20,8 @@
 //! fits. The latest user message that fits any scenario decides, and the first scenario in the
 //! file that fits it. Only what a person wrote counts: a message that brings tool results never
 //! decides, nor do reminders that an agent program adds. `to: judge` makes a scenario answer
-//! judges instead of agents.
+//! judges instead of agents; `to: probe` answers the probes that come before activation is measured, and
+//! a script without such a scenario has none.
 //!
 //! **Which step.** As many as the model has answered since that message: the same request always
 //! gets the same step, however often it is sent. Past the last step the answer is
@@ -131,6 +132,11 @@ impl Script {
         (text, script)
     }
 
+    /// Whether there is a scenario for them.
+    pub fn answers(&self, kind: ScopeKind) -> bool {
+        self.scenarios.iter().any(|scenario| scenario.to == kind)
+    }
+
     pub fn from_source(source: &Source, diagnostics: &mut Diagnostics) -> Option<Script> {
         let mut file = Object::new(&source.root, "the script", diagnostics)?;
         match file.get("practicum_script") {
@@ -175,8 +181,9 @@ fn scenario(node: &Node, position: usize, diagnostics: &mut Diagnostics) -> Opti
     let mut object = Object::new(node, "a scenario", diagnostics)?;
     let name = object.text("name", diagnostics).map_or_else(|| format!("#{}", position + 1), str::to_owned);
     let to = match object.given("to") {
-        Some(node) => one_of(node, "to", &["agent", "judge"], diagnostics).map(|to| match to {
+        Some(node) => one_of(node, "to", &["agent", "judge", "probe"], diagnostics).map(|to| match to {
             "judge" => ScopeKind::Judge,
+            "probe" => ScopeKind::Probe,
             _ => ScopeKind::Agent,
         }),
         None => Some(ScopeKind::Agent),

@@ -154,6 +154,7 @@ async fn read_body(headers: &HeaderMap, body: Body) -> Result<Bytes, (u16, &'sta
 async fn ask(shared: &Shared, scope: &Arc<TrialScope>, api: Api, parts: &Parts, raw: &[u8]) -> Response {
     let open = Open::new(scope);
     let number = scope.count_request();
+    scope.keep(raw);
     let parsed = serde_json::from_slice::<Value>(raw)
         .map_err(|error| error.to_string())
         .and_then(|json| api.wire().request_from_json(&json).map_err(|problem| problem.0));

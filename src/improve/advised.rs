@@ -8,7 +8,7 @@ use super::description::suggest_description;
 use super::failures::Failures;
 use super::rounds::{Analysed, Examined, Halt, Looks, Proposal};
 use super::suggest::{Suggested, suggest};
-use super::{Adviser, Contents, Draft, Goal, Refused, Spent, Split, StoredRun, diff};
+use super::{Adviser, Contents, Draft, Goal, Refused, Spent, Split, StoredRun, difference};
 use crate::judge::cut;
 use crate::skill::SKILL_FILE;
 
@@ -122,14 +122,4 @@ pub async fn explain(
     let advice = analyse(adviser, &versus, &failures, round).await.map_err(Halt::failed)?;
     let analysed = advice.answer.ok().map(|Answer { analysis, refused, .. }| Analysed { analysis, refused });
     Ok(Spent { value: analysed, cost_usd: advice.cost_usd })
-}
-
-/// What changed from one version's files to another's.
-fn difference(before: &Path, after: &Path) -> Result<String, super::ContentsError> {
-    let texts = |folder: &Path| Contents::of(folder)?.texts();
-    let before: std::collections::BTreeMap<_, _> = texts(before)?.into_iter().collect();
-    let files = texts(after)?.into_iter().map(|(path, text)| {
-        diff::unified(path.as_str(), before.get(&path).map_or("", String::as_str), &text)
-    });
-    Ok(files.collect())
 }

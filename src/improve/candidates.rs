@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::forms::{closed, items_of, list_of, one_of, text_of, texts_of};
+use super::stored::asked;
 use super::suggest::skill_exhibits;
 use super::{Advice, Adviser, Contents, ContentsError, Draft};
 use crate::dialects::{self, Place};
 use crate::judge::{Inquiry, cut};
 use crate::llm::Tool;
-use crate::model::{Diagnostics, Severity, Suite};
+use crate::model::{Case, Diagnostics, Severity, Suite};
 use crate::quality;
 use crate::self_test::self_test;
 
@@ -90,9 +91,9 @@ pub async fn propose_cases(
     let mut exhibits = skill_exhibits(&Draft::of(contents)?);
     let there: Vec<String> = known
         .iter()
-        .flat_map(|suite| suite.cases.iter().map(|case| format!("{}: {:?}", case.id, case.stimulus)))
+        .flat_map(|suite| suite.cases.iter().map(|case| format!("case {}\n{}", case.id, asked(case))))
         .collect();
-    exhibits.push(("The cases that are there already".to_owned(), cut(&there.join("\n"), LONGEST_KNOWN)));
+    exhibits.push(("The cases that are there already".to_owned(), cut(&there.join("\n\n"), LONGEST_KNOWN)));
     exhibits.extend(captured.iter().enumerate().map(|(number, (name, text))| {
         (format!("A real run, {}", number + 1), format!("{name}\n{}", cut(text, LONGEST_CAPTURED)))
     }));
@@ -157,11 +158,19 @@ pub fn sifted(proposed: Vec<Candidate>, skill: &Path, known: &[Suite]) -> (Vec<C
     let (mut kept, mut dropped): (Vec<Candidate>, Vec<Dropped>) = (Vec::new(), Vec::new());
     for candidate in proposed {
         let id = candidate.case["id"].as_str().unwrap_or_default().to_owned();
-        let taken = known.iter().any(|suite| suite.cases.iter().any(|case| case.id == id))
-            || kept.iter().any(|other| other.case["id"] == candidate.case["id"]);
-        let why = match taken {
-            true => Some("there is a case of this name already".to_owned()),
-            false => objection(&candidate, skill),
+        let there: Vec<&Case> = known.iter().flat_map(|suite| &suite.cases).collect();
+        let has = |key: &str, of: &dyn Fn(&Case) -> String| {
+            there.iter().any(|case| same(&of(case), &candidate.case[key]))
+                || kept
+                    .iter()
+                    .any(|other| same(other.case[key].as_str().unwrap_or_default(), &candidate.case[key]))
+        };
+        let why = match () {
+            () if has("id", &|case| case.id.clone()) => {
+                Some("there is a case of this name already".to_owned())
+            }
+            () if has("prompt", &asked) => Some("there is a case with this request already".to_owned()),
+            () => mislabelled(&candidate).or_else(|| objection(&candidate, skill)),
         };
         match why {
             None => kept.push(candidate),
@@ -169,6 +178,29 @@ pub fn sifted(proposed: Vec<Candidate>, skill: &Path, known: &[Suite]) -> (Vec<C
         }
     }
     (kept, dropped)
+}
+
+/// Two requests that differ in blanks and capitals are one.
+fn same(one: &str, other: &Value) -> bool {
+    let plain = |text: &str| text.split_whitespace().map(str::to_lowercase).collect::<Vec<_>>();
+    other.as_str().is_some_and(|other| plain(one) == plain(other))
+}
+
+/// A case that is not of the kind it claims to be would be counted on for what it does not show.
+fn mislabelled(Candidate { kind, case }: &Candidate) -> Option<String> {
+    let leaves_something =
+        case["checks"].as_array().into_iter().flatten().any(|check| check.get("file").is_some());
+    let why = match kind {
+        Kind::Positive if case["activation"] != "must" => {
+            "it is to be a positive, and does not say that the skill must fire"
+        }
+        Kind::NearMiss if case["activation"] != "must_not" => {
+            "it is to be a near miss, and does not say that the skill must stay quiet"
+        }
+        Kind::Artifact if !leaves_something => "it is to leave something behind, and names no file",
+        Kind::Positive | Kind::NearMiss | Kind::Artifact | Kind::Edge => return None,
+    };
+    Some(why.to_owned())
 }
 
 /// What speaks against a candidate. What only a judge could fail is no objection: that is what

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::stored::files_below;
+use super::stored::{asked, files_below};
 use super::{StoredRun, files};
-use crate::model::{Stimulus, TrialRecord, Verdict};
+use crate::model::{TrialRecord, Verdict};
 use crate::tree::read_bounded;
 
 /// One trial as it went: `evals/captured/*.json`.
@@ -38,16 +38,12 @@ pub fn captures_of(skill: &Path) -> PathBuf {
 impl Capture {
     pub fn of(run: &StoredRun, record: &TrialRecord) -> Option<Self> {
         let (_, case) = run.case(&record.suite, &record.case)?;
-        let asked = match &case.stimulus {
-            Stimulus::Turns(turns) => turns.join("\n\n"),
-            Stimulus::SkillCommand { args } => args.clone(),
-        };
         Some(Self {
             schema_version: 1,
             run: run.id.clone(),
             suite: record.suite.clone(),
             case: record.case.clone(),
-            asked,
+            asked: asked(case),
             gave: run.output_of(record),
             passed: match record.verdict {
                 Verdict::Pass => Some(true),

@@ -1,8 +1,10 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use super::diff;
 use crate::model::{Digest, RelPath};
+use crate::skill::is_eval_file;
 use crate::skill::{SKILL_FILE, tidy};
-use crate::stage::is_eval_file;
 
 /// What a skill consists of: its files, without its evals and without what is not the skill's own.
 #[derive(Debug, Clone)]
@@ -142,6 +144,16 @@ impl Contents {
         });
         held.map_err(|error| ContentsError::Unreadable { path, error })
     }
+}
+
+/// What changed from one version's files to another's, as a unified diff.
+pub fn difference(before: &Path, after: &Path) -> Result<String, ContentsError> {
+    let texts = |folder: &Path| Contents::of(folder)?.texts();
+    let before: BTreeMap<RelPath, String> = texts(before)?.into_iter().collect();
+    let files = texts(after)?.into_iter().map(|(path, text)| {
+        diff::unified(path.as_str(), before.get(&path).map_or("", String::as_str), &text)
+    });
+    Ok(files.collect())
 }
 
 enum Held {

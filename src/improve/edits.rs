@@ -123,11 +123,21 @@ fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
 
 /// A skill stays the skill it is: with its frontmatter, under its name, with a description.
 fn keeps_front(old: &str, new: &str) -> Result<(), String> {
-    let Some(before) = front(old) else { return Ok(()) };
+    let Some(before) = front(old) else {
+        let adds = split_frontmatter(old).0.is_none() && split_frontmatter(new).0.is_some();
+        return if adds { Err("it would add a frontmatter".to_owned()) } else { Ok(()) };
+    };
     let after = front(new).ok_or("it would break the frontmatter")?;
     for entry in before.as_map().unwrap_or_default() {
         if !after.has(&entry.key) {
             return Err(format!("it would remove \"{}\" from the frontmatter", entry.key));
+        }
+    }
+    // Some keys allow tools or run commands: what a skill may do is for its author to say.
+    for entry in after.as_map().unwrap_or_default() {
+        let same = before.get(&entry.key).map(Node::to_value) == Some(entry.value.to_value());
+        if !same && entry.key != "description" && entry.key != "name" {
+            return Err(format!("it would change \"{}\" in the frontmatter", entry.key));
         }
     }
     if before.get("name").and_then(Node::as_text) != after.get("name").and_then(Node::as_text) {
@@ -196,6 +206,8 @@ mod tests {
             (None, "name: gull", "name: crow", Some("rename")),
             (None, "description: Speaks.\n", "description: ' '\n", Some("without a description")),
             (None, "license: MIT", "license: [", Some("break the frontmatter")),
+            (None, "license: MIT", "license: MIT\nallowed-tools: Bash(*)", Some("change \"allowed-tools\"")),
+            (None, "license: MIT", "license: none", Some("change \"license\"")),
         ] {
             let mut draft = draft();
             let followed = draft.follow(&suggestion(before, after), file);

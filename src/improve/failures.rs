@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::StoredRun;
+use super::stored::asked;
 use crate::judge::cut;
-use crate::model::{Check, CheckKind, CheckResult, Stimulus, TrialRecord, Verdict};
+use crate::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict};
 
 /// A check that failed, and what an adviser may know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +30,7 @@ pub struct Failures {
 impl Failures {
     pub fn of(run: &StoredRun, may_show: &dyn Fn(&str, &str) -> bool) -> Self {
         let mut cases: BTreeMap<(&str, &str), Vec<&TrialRecord>> = BTreeMap::new();
-        for record in run.records.iter().filter(|record| may_show(&record.suite, &record.case)) {
+        for record in run.with_skill().filter(|record| may_show(&record.suite, &record.case)) {
             if record.checks.iter().any(|check| check.verdict == Verdict::Fail) {
                 cases.entry((&record.suite, &record.case)).or_default().push(record);
             }
@@ -51,12 +52,9 @@ impl Failures {
                 });
             }
             if let Some(record) = records.first().filter(|_| at < MOST_CASES) {
-                let asked = match &known.stimulus {
-                    Stimulus::Turns(turns) => turns.join("\n\n"),
-                    Stimulus::SkillCommand { args } => format!("(the skill's own command) {args}"),
-                };
                 let text = format!(
-                    "asked:\n{asked}\n\nsaid and made:\n{}\n\nthe transcript:\n{}",
+                    "asked:\n{}\n\nsaid and made:\n{}\n\nthe transcript:\n{}",
+                    asked(known),
                     cut(&run.output_of(record), LONGEST_OUTPUT),
                     run.transcript_of(record)
                 );

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::decide::Goal;
+use crate::model::Digest;
 
 /// What a loop was begun with. Another beginning is another loop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -18,6 +19,8 @@ pub struct Begun {
     pub schema_version: u32,
     pub goal: Goal,
     pub seed: u64,
+    /// The evals and how they are run: results under others cannot be compared.
+    pub exam: Digest,
 }
 
 /// One line.
@@ -25,7 +28,17 @@ pub struct Begun {
 #[serde(rename_all = "snake_case")]
 enum Line {
     Begun(Begun),
-    Done { step: String, value: Value, cost_usd: Option<f64>, seconds: f64 },
+    Done {
+        step: String,
+        value: Value,
+        cost_usd: Option<f64>,
+        seconds: f64,
+    },
+    /// What a step took that was stopped.
+    Lost {
+        cost_usd: Option<f64>,
+        seconds: f64,
+    },
     Finished,
 }
 
@@ -39,21 +52,28 @@ pub struct Spent<T> {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Two loops at once would take each other's steps for their own.
+    _lock: File,
     done: BTreeMap<String, Value>,
     /// `None` once a step's cost was not known.
     pub cost_usd: Option<f64>,
     pub seconds: f64,
     /// Whether it goes on from where an earlier one was stopped.
     pub resumed: bool,
+    /// Where the journal of a loop is now that was stopped and is not gone on with.
+    pub given_up: Option<PathBuf>,
 }
 
 const FILE: &str = "improve.jsonl";
+const LOCK: &str = ".improve.lock";
 
 impl Journal {
     /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
     /// earlier loop left is set aside.
     pub fn open(workspace: &Path, begun: &Begun, anew: bool) -> std::io::Result<Self> {
         let path = workspace.join(FILE);
+        let lock = File::create(workspace.join(LOCK))?;
+        lock.try_lock().map_err(|_| std::io::Error::other("another loop is at work on this skill"))?;
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read?,
@@ -66,20 +86,35 @@ impl Journal {
             .collect();
         let same = matches!(lines.first(), Some(Line::Begun(known)) if known == begun);
         let resumed = same && !anew && lines.last() != Some(&Line::Finished);
+        let mut given_up = None;
         if !resumed && !bytes.is_empty() {
-            let aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
-            let free = aside.into_iter().find(|path| !path.exists());
-            free.map_or(Ok(()), |to| std::fs::rename(&path, to))?;
+            let mut aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
+            if let Some(to) = aside.find(|path| !path.exists()) {
+                std::fs::rename(&path, &to)?;
+                given_up = Some(to).filter(|_| lines.last() != Some(&Line::Finished));
+            }
         }
         let file = File::options().create(true).append(true).open(&path)?;
-        let mut journal =
-            Self { path, file, done: BTreeMap::new(), cost_usd: Some(0.0), seconds: 0.0, resumed };
+        let mut journal = Self {
+            path,
+            file,
+            _lock: lock,
+            done: BTreeMap::new(),
+            cost_usd: Some(0.0),
+            seconds: 0.0,
+            resumed,
+            given_up,
+        };
         if resumed {
             journal.file.set_len(whole as u64)?;
             for line in lines {
-                if let Line::Done { step, value, cost_usd, seconds } = line {
-                    journal.count(cost_usd, seconds);
-                    journal.done.insert(step, value);
+                match line {
+                    Line::Done { step, value, cost_usd, seconds } => {
+                        journal.count(cost_usd, seconds);
+                        journal.done.insert(step, value);
+                    }
+                    Line::Lost { cost_usd, seconds } => journal.count(cost_usd, seconds),
+                    Line::Begun(_) | Line::Finished => {}
                 }
             }
         } else {
@@ -99,6 +134,12 @@ impl Journal {
         self.count(spent.cost_usd, seconds);
         self.done.insert(step.to_owned(), value.clone());
         self.say(&Line::Done { step: step.to_owned(), value, cost_usd: spent.cost_usd, seconds })
+    }
+
+    /// Keeps what was spent on a step that came to nothing.
+    pub fn lose(&mut self, cost_usd: Option<f64>, seconds: f64) -> std::io::Result<()> {
+        self.count(cost_usd, seconds);
+        self.say(&Line::Lost { cost_usd, seconds })
     }
 
     pub fn finish(&mut self) -> std::io::Result<()> {
@@ -129,7 +170,8 @@ mod tests {
     #[test]
     fn a_killed_loop_goes_on_and_a_finished_one_does_not() {
         let room = tempfile::tempdir().expect("a folder");
-        let begun = |seed| Begun { schema_version: 1, goal: Goal::Skill, seed };
+        let exam = || Digest::of(b"the evals");
+        let begun = |seed| Begun { schema_version: 1, goal: Goal::Skill, seed, exam: exam() };
         let open = |seed, anew| Journal::open(room.path(), &begun(seed), anew).expect("a journal");
         let mut journal = open(1, false);
         journal.keep("one", &Spent { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
@@ -147,11 +189,20 @@ mod tests {
         drop(journal);
         let mut journal = open(1, false);
         assert_eq!((journal.find::<u32>("two"), journal.cost_usd), (Some(8), None));
+        journal.lose(Some(0.1), 4.0).expect("kept");
+        let twice = Journal::open(room.path(), &begun(1), false).map(|_| ());
+        assert!(twice.is_err_and(|error| error.to_string().contains("another loop")));
+        drop(journal);
+        let mut journal = open(1, false);
+        assert!((journal.seconds - 7.0).abs() < 1e-9, "{}", journal.seconds);
         journal.finish().expect("finished");
+        drop(journal);
         assert!(!open(1, false).resumed, "it was finished");
         assert!(open(1, false).resumed);
         assert!(!open(2, false).resumed, "it was begun otherwise");
         assert!(!open(2, true).resumed, "it is to begin anew");
-        assert!(room.path().join("improve-3.jsonl").exists());
+        let other = Begun { exam: Digest::of(b"other evals"), ..begun(2) };
+        assert!(!Journal::open(room.path(), &other, false).expect("a journal").resumed, "by other evals");
+        assert!(room.path().join("improve-4.jsonl").exists());
     }
 }

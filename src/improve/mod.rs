@@ -18,6 +18,7 @@ mod edits;
 mod failures;
 mod files;
 mod forms;
+mod gradings;
 mod history;
 mod journal;
 mod rounds;
@@ -39,15 +40,17 @@ pub use blind::{
 };
 pub use candidates::{Candidate, Candidates, Dropped, native_file, propose_cases, sifted};
 pub use capture::Capture;
-pub use contents::{Contents, ContentsError};
+pub use contents::{Contents, ContentsError, difference};
 pub use decide::{Decision, Goal};
 pub use edits::{Draft, Refused, Suggestion};
 pub use failures::Failures;
 pub use history::{History, Version};
 pub use journal::{Begun, Journal, Spent};
-pub use rounds::{Analysed, Examined, Halt, Improved, Looks, Loop, Means, Options, Proposal, Round, Stopped};
+pub use rounds::{
+    Analysed, Examined, Halt, Improved, Left, Looks, Loop, Means, Options, Proposal, Round, Stopped,
+};
 pub use score::Score;
 pub use split::{CaseId, Split};
 pub use stored::{StoredError, StoredRun};
 pub use suggest::{Edits, Followed, Suggested, suggest};
-pub use versions::{Listed, ListedVersion, Restored, Taken, Versions, VersionsError, workspace_of};
+pub use versions::{Listed, ListedVersion, Restored, Taken, Versions, VersionsError};

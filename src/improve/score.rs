@@ -75,7 +75,7 @@ impl Score {
         figures(self)
             .into_iter()
             .zip(figures(other))
-            .map(|(one, other)| one.partial_cmp(&other).unwrap_or(Ordering::Equal))
+            .map(|(one, other)| ranked(one, other))
             .find(|order| order.is_ne())
             .unwrap_or(Ordering::Equal)
     }
@@ -86,6 +86,16 @@ impl Score {
 
     pub fn write(&self, version: &Path) -> std::io::Result<()> {
         files::write_json(&version.join(FILE), self)
+    }
+}
+
+/// Means of the same figures differ in their last digits by the order of summing; that decides nothing.
+const SAME: f64 = 1e-9;
+
+fn ranked(one: Option<f64>, other: Option<f64>) -> Ordering {
+    match (one, other) {
+        (Some(one), Some(other)) if (one - other).abs() < SAME => Ordering::Equal,
+        (one, other) => one.partial_cmp(&other).unwrap_or(Ordering::Equal),
     }
 }
 
@@ -120,6 +130,7 @@ mod tests {
             (score(Some(0.5), 0.3, 0.2), score(Some(0.5), 0.3, 0.1), Ordering::Greater),
             (score(Some(0.5), 0.3, 0.1), score(Some(0.5), 0.3, 0.1), Ordering::Equal),
             (score(None, 1.0, 1.0), score(Some(0.0), 0.0, 0.0), Ordering::Less),
+            (score(Some(0.1 + 0.2), 0.3, 0.1), score(Some(0.3), 0.3, 0.1), Ordering::Equal),
         ] {
             assert_eq!(one.rank(&other), expected, "{one:?} {other:?}");
         }

@@ -3,8 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use crate::dialects::{self, Place};
+use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Case, Suite, TrialRecord};
+use crate::model::{Arm, Case, SkillRef, Stimulus, Suite, TrialRecord};
+use crate::skill::Skill;
 use crate::store::{RunDir, records};
 use crate::tree::read_bounded;
 
@@ -69,6 +71,27 @@ impl StoredRun {
         Some((suite, suite.cases.iter().find(|known| known.id == case)?))
     }
 
+    /// The trials that say something about the skill: those in which the agent had it.
+    pub fn with_skill(&self) -> impl Iterator<Item = &TrialRecord> {
+        self.records.iter().filter(|record| match record.condition.arm {
+            Arm::WithSkill | Arm::Version(_) => true,
+            Arm::WithoutSkill => false,
+        })
+    }
+
+    /// The suites that examine a skill, by its folder.
+    pub fn suites_about(&self, skill: &Path) -> Vec<&Suite> {
+        let name = Skill::read(skill).map(|skill| skill.name).unwrap_or_default();
+        // Versions are run from copies, of which only the name is left.
+        let is_it = |known: &SkillRef| match known.path.as_deref().map(Contents::of) {
+            Some(Ok(contents)) => contents.folder() == skill,
+            Some(Err(_)) => known.name == name,
+            None => false,
+        };
+        let is_about = |suite: &&Suite| suite.skills.iter().any(is_it);
+        self.suites.iter().filter(is_about).collect()
+    }
+
     /// What the agent said last, and the files it made or changed.
     pub fn output_of(&self, record: &TrialRecord) -> String {
         let folder = self.folder_of(record);
@@ -93,6 +116,14 @@ impl StoredRun {
 
     fn folder_of(&self, record: &TrialRecord) -> PathBuf {
         self.path.join("trials").join(record.trial.as_str())
+    }
+}
+
+/// What a user says in a case.
+pub fn asked(case: &Case) -> String {
+    match &case.stimulus {
+        Stimulus::Turns(turns) => turns.join("\n\n"),
+        Stimulus::SkillCommand { args } => format!("(the skill's own command) {args}"),
     }
 }
 

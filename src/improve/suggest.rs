@@ -1,6 +1,6 @@
 //! Asking for edits, and keeping those that can be followed.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -42,6 +42,23 @@ pub struct Edits {
     pub applied: bool,
     /// The version that holds the skill as it was before.
     pub kept_as: Option<u32>,
+}
+
+impl Edits {
+    /// Of a run in which nothing failed.
+    pub fn none(skill: &Path, run: &str) -> Self {
+        Self {
+            schema_version: 1,
+            skill: skill.to_owned(),
+            run: run.to_owned(),
+            failed: Vec::new(),
+            edits: Vec::new(),
+            refused: Vec::new(),
+            diff: String::new(),
+            applied: false,
+            kept_as: None,
+        }
+    }
 }
 
 /// What came of asking for edits.
@@ -144,11 +161,11 @@ pub fn suggestion_of(value: &Value) -> Result<Suggestion, String> {
 
 fn follow_all(mut draft: Draft, proposals: Vec<Proposal>, failures: &Failures) -> Suggested {
     let (mut followed, mut refused) = (Vec::new(), Vec::new());
-    for Proposal { suggestion, file, checks } in proposals {
-        let motivated = checks.iter().any(|check| failures.has(check));
-        let done = match motivated {
-            true => draft.follow(&suggestion, file.as_deref()),
-            false => Err("it is for no check that failed".to_owned()),
+    for Proposal { suggestion, file, mut checks } in proposals {
+        checks.retain(|check| failures.has(check));
+        let done = match checks.is_empty() {
+            true => Err("it is for no check that failed".to_owned()),
+            false => draft.follow(&suggestion, file.as_deref()),
         };
         match done {
             Ok(()) => followed.push(Followed { suggestion, checks }),

@@ -9,7 +9,7 @@ use super::history::{History, Version};
 use super::{Contents, ContentsError, Score, swap};
 use crate::git_ref;
 use crate::model::RelPath;
-use crate::skill::{SKILL_FILE, tidy};
+use crate::skill::workspace_of;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
@@ -77,18 +77,6 @@ pub struct ListedVersion {
     pub score: Option<Score>,
 }
 
-/// Where the versions of a skill are kept: beside it.
-pub fn workspace_of(skill: &Path) -> PathBuf {
-    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
-    let folder = match at.file_name() {
-        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
-        Some(_) | None => at,
-    };
-    let mut name = folder.file_name().unwrap_or_default().to_owned();
-    name.push("-workspace");
-    folder.with_file_name(name)
-}
-
 impl Versions {
     pub fn of(skill: &Path) -> Result<Self, VersionsError> {
         let contents = Contents::of(skill)?;
@@ -111,31 +99,37 @@ impl Versions {
     /// Keeps the skill as it is now, unless a version holds just that.
     pub fn snapshot(&self, description: &str) -> Result<Taken, VersionsError> {
         let git_hash = git_ref::commit_of(&self.skill);
-        self.take(&Contents::of(&self.skill)?, description, git_hash)
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        let taken = self.take(&mut history, &Contents::of(&self.skill)?, description, git_hash)?;
+        history.current_version = taken.version;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(taken)
     }
 
-    /// Keeps another state of the skill, which was made elsewhere.
+    /// Keeps another state of the skill, which was made elsewhere. The skill itself is still what it was.
     pub fn take_from(&self, folder: &Path, description: &str) -> Result<Taken, VersionsError> {
-        self.take(&Contents::of(folder)?, description, None)
+        let _lock = self.lock()?;
+        let mut history = self.history()?;
+        let taken = self.take(&mut history, &Contents::of(folder)?, description, None)?;
+        history.write(&self.workspace).map_err(self.failed())?;
+        Ok(taken)
     }
 
     fn take(
         &self,
+        history: &mut History,
         contents: &Contents,
         description: &str,
         git_hash: Option<String>,
     ) -> Result<Taken, VersionsError> {
-        let _lock = self.lock()?;
-        let mut history = self.history()?;
-        if let Some(version) = self.find(&history, contents)? {
-            history.current_version = version;
-            history.write(&self.workspace).map_err(self.failed())?;
+        if let Some(version) = self.find(history, contents)? {
             return Ok(Taken { version, new: false });
         }
         let version = history.next_number();
         let path = format!("v{version}");
         // Made aside and moved: a version is whole or not there. What a killed snapshot left gives way.
-        let aside = tempfile::tempdir_in(&self.workspace).map_err(self.failed())?;
+        let aside = self.aside()?;
         std::fs::create_dir(aside.path().join("skill")).map_err(self.failed())?;
         contents.copy_to(&aside.path().join("skill"))?;
         let place = self.workspace.join(&path);
@@ -152,8 +146,6 @@ impl Versions {
             path: RelPath::new(&format!("{path}/skill")).ok_or(VersionsError::NoVersion(version))?,
             average_score: None,
         });
-        history.current_version = version;
-        history.write(&self.workspace).map_err(self.failed())?;
         Ok(Taken { version, new: true })
     }
 
@@ -192,12 +184,12 @@ impl Versions {
     pub fn restore(&self, number: u32) -> Result<Restored, VersionsError> {
         let from = Contents::of(&self.files(number)?)?;
         let kept = self.snapshot(&format!("as it was before v{number} was restored"))?;
+        let _lock = self.lock()?;
         let now = Contents::of(&self.skill)?;
         let changed = now.digest()? != from.digest()?;
         if changed {
             self.put_in_place(&from, &now)?;
         }
-        let _lock = self.lock()?;
         let mut history = self.history()?;
         history.current_version = number;
         history.write(&self.workspace).map_err(self.failed())?;
@@ -205,9 +197,7 @@ impl Versions {
     }
 
     fn put_in_place(&self, from: &Contents, now: &Contents) -> Result<(), VersionsError> {
-        let beside = self.skill.parent().unwrap_or(&self.skill);
-        let aside = tempfile::Builder::new().prefix(".restore-").tempdir_in(beside);
-        let aside = aside.map_err(|error| VersionsError::Io { path: beside.to_owned(), error })?;
+        let aside = self.aside()?;
         let new = aside.path().join("skill");
         let made = std::fs::create_dir(&new)
             .and_then(|()| std::fs::set_permissions(&new, std::fs::metadata(&self.skill)?.permissions()));
@@ -254,18 +244,31 @@ impl Versions {
         })
     }
 
-    /// One at a time: two commands must not give one number to two versions.
+    /// One at a time: two commands must not give one number to two versions. Whoever is let in finds
+    /// nothing that a killed one was at.
     fn lock(&self) -> Result<File, VersionsError> {
         std::fs::create_dir_all(&self.workspace).map_err(self.failed())?;
         let file = File::create(self.workspace.join(".lock")).map_err(self.failed())?;
         file.lock().map_err(self.failed())?;
+        for entry in std::fs::read_dir(&self.workspace).map_err(self.failed())?.flatten() {
+            if entry.file_name().to_string_lossy().starts_with(ASIDE) {
+                std::fs::remove_dir_all(entry.path()).map_err(self.failed())?;
+            }
+        }
         Ok(file)
+    }
+
+    /// A folder on the same file system as the skill, for what is not whole yet.
+    fn aside(&self) -> Result<tempfile::TempDir, VersionsError> {
+        tempfile::Builder::new().prefix(ASIDE).tempdir_in(&self.workspace).map_err(self.failed())
     }
 
     fn failed(&self) -> impl Fn(std::io::Error) -> VersionsError + '_ {
         |error| VersionsError::Io { path: self.workspace.clone(), error }
     }
 }
+
+const ASIDE: &str = ".aside-";
 
 /// A temporary folder is private; a version is as readable as the skill was.
 fn make_readable(folder: &Path) -> std::io::Result<()> {
@@ -288,6 +291,7 @@ fn best(versions: &[ListedVersion]) -> Option<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::skill::SKILL_FILE;
 
     struct Bench {
         room: tempfile::TempDir,
@@ -315,18 +319,6 @@ mod tests {
     }
 
     #[test]
-    fn the_workspace_is_beside_the_skill() {
-        for (skill, expected) in [
-            ("/a/greeter", "/a/greeter-workspace"),
-            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
-            ("/a/b/../greeter/", "/a/greeter-workspace"),
-            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
-        ] {
-            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
-        }
-    }
-
-    #[test]
     fn a_version_is_the_skill_without_its_evals_and_the_same_is_not_kept_twice() {
         let bench = Bench::new();
         assert_eq!(bench.versions.snapshot("baseline").expect("taken"), Taken { version: 0, new: true });
@@ -335,7 +327,9 @@ mod tests {
         // What a kill between the files and the history left behind.
         std::fs::create_dir_all(bench.versions.workspace().join("v1/skill")).expect("create");
         std::fs::write(bench.versions.workspace().join("v1/skill/half"), "half").expect("write");
+        std::fs::create_dir(bench.versions.workspace().join(".aside-x")).expect("create");
         assert_eq!(bench.versions.snapshot("better").expect("taken"), Taken { version: 1, new: true });
+        assert!(!bench.versions.workspace().join(".aside-x").exists());
         let files = |number: u32| {
             let folder = bench.versions.files(number).expect("files");
             let mut names: Vec<String> = std::fs::read_dir(folder)

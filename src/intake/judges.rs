@@ -22,6 +22,7 @@ pub struct Bench {
     pub limits: Limits,
     /// Answers that need not be paid for again, unless the user wants that.
     pub cache: Option<Cache>,
+    pub scrub: Scrub,
 }
 
 impl Bench {
@@ -29,7 +30,7 @@ impl Bench {
     pub fn of(project: &Path, layers: &Layers, scrub: &Scrub, fresh: bool) -> Result<Self, IntakeError> {
         let at_once = layers.pick_global(&JUDGE_JOBS)?.value;
         let kept = || Cache::new(project.join(".practicum/cache/judge"), Arc::clone(scrub));
-        Ok(Self { limits: Limits::new(at_once), cache: (!fresh).then(kept) })
+        Ok(Self { limits: Limits::new(at_once), cache: (!fresh).then(kept), scrub: Arc::clone(scrub) })
     }
 
     pub(super) fn judge(
@@ -62,7 +63,7 @@ impl Bench {
             }
         };
         let judge = Judge::new(way, model.unwrap_or(default_model).to_owned());
-        let judge = judge.with_votes(settings.judge_votes.value);
+        let judge = judge.with_votes(settings.judge_votes.value).without_secrets(Arc::clone(&self.scrub));
         // What a script or a cassette says is no answer of the model's, and must be asked to be played.
         let real = match stand {
             None | Some(Stand::Meter) => true,

@@ -1,7 +1,7 @@
 //! What the judge may look at, as one text within bounds.
 
 use super::prompt::visible;
-use crate::model::{Change, FileChange, Observation, RelPath, Step, WorkspaceView};
+use crate::model::{Change, FileChange, Given, Observation, RelPath, Step, WorkspaceView};
 
 /// One trial laid out for a judge.
 pub struct Exhibit<'e> {
@@ -10,8 +10,8 @@ pub struct Exhibit<'e> {
     /// What the case's author wants the judge to know without marking it.
     pub context: Option<&'e str>,
     pub workspace: &'e dyn WorkspaceView,
-    /// What became of the read-only files it was given, where that is worth telling.
-    pub fixture_notes: &'e [String],
+    /// The files that the agent was given to read.
+    pub given: &'e [Given],
 }
 
 /// Bounds of the parts. Files give way first: the transcript says what was done to them.
@@ -22,7 +22,7 @@ const LONGEST_STEP: usize = 8_000;
 const ALL_STEPS: usize = 200_000;
 const LONGEST_OUTPUT: usize = 60_000;
 const LONGEST_CONTEXT: usize = 20_000;
-const ALL_NOTES: usize = 10_000;
+const ALL_GIVEN: usize = 10_000;
 const WINDOW: usize = 300_000;
 
 /// A trial as a judge reads it.
@@ -47,7 +47,12 @@ impl Exhibit<'_> {
         text.push_str(&format!("## What happened\n{steps}\n"));
         text.push_str(&format!("## The last message of the agent\n{output}\n\n"));
         text.push_str(&format!("## Files the agent made or changed\n{files}\n"));
-        text.push_str(&scissors.cut(&self.fixture_notes.join("\n"), ALL_NOTES));
+        if !self.given.is_empty() {
+            let line = |given: &Given| format!("{}: {}\n", given.path, given.fate.name());
+            let given: String = self.given.iter().map(line).collect();
+            let given = scissors.cut(&given, ALL_GIVEN);
+            text.push_str(&format!("## Files the agent was given, to be left as they are\n{given}"));
+        }
         Laid { text: visible(&text), left_out: scissors.left_out }
     }
 
@@ -174,7 +179,7 @@ fn flat(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Ended;
+    use crate::model::{Ended, Fate};
 
     #[test]
     fn a_cut_keeps_head_and_tail_and_says_so() {
@@ -217,7 +222,7 @@ mod tests {
         let mut seen = Observation::ended(Ended::Finished);
         seen.files = (0..100).map(file).collect();
         let lay_out = |seen: &Observation| {
-            Exhibit { observation: seen, context: None, workspace: &Flood, fixture_notes: &[] }.lay_out()
+            Exhibit { observation: seen, context: None, workspace: &Flood, given: &[] }.lay_out()
         };
         let quiet = lay_out(&seen);
         let in_files = |text: &str| text.len() - text.find("## Files").expect("files");
@@ -228,6 +233,17 @@ mod tests {
         assert!((15_000..45_000).contains(&in_files(&loud.text)), "{}", in_files(&loud.text));
         assert!(loud.text.len() < WINDOW + 10_000 && loud.left_out > 1_000_000);
         assert!(loud.text.contains("agent: 0 step") && loud.text.contains("agent: 999 step"));
+    }
+
+    #[test]
+    fn what_became_of_each_given_file_is_told() {
+        let given = |path: &str, fate| Given { path: RelPath::new(path).expect("a path"), fate };
+        let given =
+            [given("in/a", Fate::Unchanged), given("in/b", Fate::Changed), given("in/c", Fate::Deleted)];
+        let seen = Observation::ended(Ended::Finished);
+        let text =
+            Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }.lay_out().text;
+        assert!(text.ends_with("as they are\nin/a: unchanged\nin/b: changed\nin/c: deleted\n"), "{text}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ pub struct Judge {
     model: String,
     votes: u32,
     cache: Option<Cache>,
+    scrub: Option<Scrub>,
 }
 
 /// One trial's time with a judge.
@@ -167,7 +168,7 @@ impl<'q> Questions<'q> {
 
 impl Judge {
     pub fn new(transport: Transport, model: String) -> Self {
-        Self { transport, model, votes: 1, cache: None }
+        Self { transport, model, votes: 1, cache: None, scrub: None }
     }
 
     /// Asked this often about the same statements; the majority decides.
@@ -182,6 +183,24 @@ impl Judge {
     pub fn with_cache(mut self, cache: Cache) -> Self {
         self.cache = Some(cache);
         self
+    }
+
+    /// Sees no secrets: they are nobody's business, and a record that is kept has none either.
+    #[must_use]
+    pub fn without_secrets(mut self, scrub: Scrub) -> Self {
+        self.scrub = Some(scrub);
+        self
+    }
+
+    fn discreet(&self, text: String) -> String {
+        match &self.scrub {
+            Some(scrub) => scrub(&text),
+            None => text,
+        }
+    }
+
+    pub fn model(&self) -> &str {
+        &self.model
     }
 
     /// The same judge, asked at another address: that of a gateway, as each API wants it.
@@ -213,7 +232,7 @@ impl Judge {
         sitting: &Sitting<'_>,
     ) -> Marks {
         let Laid { text, left_out } = exhibit.lay_out();
-        let record = Quotable::new(text);
+        let record = Quotable::new(self.discreet(text));
         let mut decided = Marks { notes: told_if_cut(left_out), ..Marks::default() };
         let mut rounds = Vec::new();
         for vote in 0..self.votes {
@@ -277,7 +296,7 @@ impl Judge {
             }
         };
         let Laid { text, left_out } = within_window(&text);
-        let text = Quotable::new(text);
+        let text = Quotable::new(self.discreet(text));
         let descriptions = sections.iter().flat_map(|section| &section.tiers);
         let descriptions = descriptions.filter_map(|tier| tier.description.as_deref());
         let enclosed: Vec<&str> = descriptions.chain([text.text.as_str()]).collect();

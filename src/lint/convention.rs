@@ -1,11 +1,13 @@
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use super::rules::discipline_without_counters::{answers_excuses, imposes_discipline};
 use super::rules::word_count::{TARGET, words};
 use super::{Convention, Draft, Front, RULES};
 
 /// The conventions of writing-skills, in the shape its reports have them.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct ConventionCompliance {
     pub frontmatter: Mark,
     pub description_field: Mark,
@@ -15,7 +17,8 @@ pub struct ConventionCompliance {
     pub type_alignment: Option<Mark>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Mark {
     pub passed: bool,
     pub details: String,

@@ -33,7 +33,7 @@ pub enum LooksAt {
     Output,
     /// All assistant text of all turns.
     AllText,
-    /// One file the agent was to write. Missing is a failure.
+    /// One file the agent was to write. Missing or untouched is a failure.
     File(RelPath),
     /// Every file that matches and was created or changed, in order.
     Files(Vec<String>),

@@ -13,6 +13,7 @@ mod gate;
 mod noise;
 mod observation;
 mod path;
+mod probe;
 mod ratio;
 mod record;
 mod remarks;
@@ -31,24 +32,27 @@ pub use check::{
 };
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
-pub use duration::{format_duration, parse_duration};
+pub use duration::{LONGEST_TIME, format_duration, parse_duration};
 pub use ended::Ended;
 pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Change, FileChange, Fired, Observation, Step, ToolCall, Usage,
+    Activated, ActivationEvidence, Change, Fate, FileChange, Fired, Given, Observation, Refused, RefusedBy,
+    Step, ToolCall, Usage,
 };
 pub use path::RelPath;
+pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use standing::Standing;
 pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, PassRate, Reliability, Routed, Summary, Tokens, Totals, VoidPair,
+    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, Reliability, Rivals, Routed, Summary,
+    Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

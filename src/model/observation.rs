@@ -20,6 +20,9 @@ pub struct Observation {
     #[serde(default)]
     pub commands_listed: Vec<String>,
     pub activated: Vec<Activated>,
+    /// Skills that it tried to take up and was not given.
+    #[serde(default)]
+    pub refused: Vec<Refused>,
     /// Whether the agent's stream would not have shown a tool call.
     #[serde(default)]
     pub hides_tools: bool,
@@ -79,6 +82,25 @@ impl ActivationEvidence {
     }
 }
 
+/// A skill that the agent called for and did not get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// As the agent named it, without a plugin's namespace.
+    pub skill: String,
+    pub by: RefusedBy,
+    /// What the agent was told.
+    pub said: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RefusedBy {
+    /// The skill tool: it knows no such skill, or cannot give it.
+    SkillTool,
+    /// The agent's own rules of what may be done unasked.
+    Permissions,
+}
+
 /// Whether a skill fired in a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fired {
@@ -99,6 +121,7 @@ impl Observation {
             skills_listed: None,
             commands_listed: Vec::new(),
             activated: Vec::new(),
+            refused: Vec::new(),
             hides_tools: false,
             files: Vec::new(),
             usage: Usage::default(),
@@ -156,6 +179,40 @@ pub enum Change {
     Deleted,
 }
 
+/// A file that the agent was given to read, and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Given {
+    pub path: RelPath,
+    pub fate: Fate,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Fate {
+    Unchanged,
+    Changed,
+    Deleted,
+}
+
+impl Fate {
+    pub fn name(self) -> &'static str {
+        match self {
+            Fate::Unchanged => "unchanged",
+            Fate::Changed => "changed",
+            Fate::Deleted => "deleted",
+        }
+    }
+}
+
+impl Given {
+    /// What a reader of the results has to know of it.
+    pub fn complaint(&self) -> Option<String> {
+        let word = self.fate.name();
+        (self.fate != Fate::Unchanged)
+            .then(|| format!("the agent {word} {}, which was given as read-only", self.path))
+    }
+}
+
 /// Tokens, as the agent or the API counted them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
@@ -166,6 +223,10 @@ pub struct Usage {
 }
 
 impl Usage {
+    pub fn is_none(self) -> bool {
+        self == Self::default()
+    }
+
     pub fn add(&mut self, other: Usage) {
         self.input = self.input.saturating_add(other.input);
         self.output = self.output.saturating_add(other.output);

@@ -41,6 +41,18 @@ pub struct TrialRecord {
     /// What the judge noticed beside what it was asked.
     #[serde(default, skip_serializing_if = "Remarks::is_empty")]
     pub remarks: Remarks,
+    /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<Judging>,
+}
+
+/// What a model used to judge a trial, apart from what the agent used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Judging {
+    pub model: String,
+    pub usage: Usage,
+    /// `None` if nobody knows the model's price.
+    pub cost_usd: Option<f64>,
 }
 
 /// Which skills a trial was about, and which were taken up.

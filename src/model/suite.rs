@@ -65,6 +65,17 @@ impl Suite {
         true
     }
 
+    /// Stages a skill beside those under test. One of those is no rival of itself, and then nothing is
+    /// done; whether it was is the answer.
+    pub fn put_beside(&mut self, rival: SkillRef) -> bool {
+        if self.skills.iter().any(|skill| skill.name == rival.name) {
+            return false;
+        }
+        self.rivals.retain(|known| known.name != rival.name);
+        self.rivals.push(rival);
+        true
+    }
+
     /// Whether the suite has checks that a gate of this name is about.
     pub fn can_measure(&self, gate: GateName) -> bool {
         gate.is_about(&self.cases)

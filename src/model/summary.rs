@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode};
+use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, Usage};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -20,7 +20,10 @@ pub struct Summary {
     pub totals: Totals,
     /// `None` when any trial's cost is not known.
     pub cost_usd: Option<f64>,
-    pub tokens: Tokens,
+    pub tokens: Usage,
+    /// What the judge used beside that; `None` if it was not asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judging: Option<JudgingSummary>,
     /// How long the whole run took.
     pub seconds: f64,
     /// The share of trials that pass, those without the skill left out.
@@ -30,8 +33,14 @@ pub struct Summary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reliability: Vec<Reliability>,
     pub gates: Vec<GateResult>,
+    /// What was tried before anything was measured. One that did not fire ended the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub probes: Vec<ProbeRecord>,
     /// One for each case under each condition, in the order of the plan.
     pub cases: Vec<CaseSummary>,
+    /// Skills that were staged beside those under test, in every arm.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rivals: Vec<Rivals>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
@@ -45,6 +54,28 @@ pub struct Summary {
     /// nothing has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
+}
+
+/// What judging the trials of a run took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgingSummary {
+    pub tokens: Usage,
+    /// `None` when the price of any model is not known.
+    pub cost_usd: Option<f64>,
+}
+
+/// The skills beside those under test in the rooms of a suite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Rivals {
+    pub suite: String,
+    pub skills: Vec<String>,
+}
+
+impl Rivals {
+    /// One line for people.
+    pub fn in_words(&self) -> String {
+        format!("staged beside the skill in {}: {}", self.suite, self.skills.join(", "))
+    }
 }
 
 /// A pass rate, never without what is not in it.
@@ -182,14 +213,6 @@ pub struct Totals {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
-}
-
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Tokens {
-    pub input: u64,
-    pub output: u64,
-    pub cache_read: u64,
-    pub cache_write: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -36,6 +36,14 @@ pub enum Arm {
 }
 
 impl Arm {
+    /// Whether the skill is there, in whichever version.
+    pub fn has_skill(self) -> bool {
+        match self {
+            Arm::WithSkill | Arm::Version(_) => true,
+            Arm::WithoutSkill => false,
+        }
+    }
+
     pub fn name(self) -> String {
         match self {
             Arm::WithSkill => "with".to_owned(),

@@ -8,14 +8,14 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::reuse::take_over;
-use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tell};
-use crate::aggregate::{Outcome, Tally};
+use super::{Stop, SuiteMeans, gates, recorded, tally_of, tell};
+use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
-use crate::gateway::ScopeKind;
+use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, unanswered};
 use crate::model::{
-    Digest, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+    Digest, Given, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
 };
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
@@ -38,6 +38,7 @@ pub struct Again {
     /// What is known of how much cases differ from themselves.
     pub noise: Option<Noise>,
     pub stop: Stop,
+    pub prices: Prices,
     /// The network, where checks may ask it.
     pub web: Option<Web>,
 }
@@ -57,11 +58,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
             trials: again.plan.trials.len(),
         },
     );
-    let mut tally = Tally::default();
-    for trial in &again.plan.trials {
-        let (planned, case) = again.plan.case(trial);
-        tally.expect(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
-    }
+    let mut tally = tally_of(&again.plan);
     let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))
@@ -140,8 +137,10 @@ impl Again {
         };
         let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), self.run_dir.id());
         let sitting = Sitting { marker: &marker, cancel: &self.stop.now };
-        let jury = Jury { judge, sitting, address: &address, gateway: means.stand_name() };
-        let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.fixture_notes, &jury).await;
-        recorded(&self.plan, trial, &recalled.seen, marked, recalled.fixture_notes)
+        let (gateway, prices) = (means.stand_name(), means.prices(&self.prices));
+        let jury = Jury { judge, sitting, address: &address, gateway, prices };
+        let marked = sheet.mark(&recalled.seen, &recalled.workspace, &recalled.given, &jury).await;
+        let complaints = recalled.given.iter().filter_map(Given::complaint);
+        recorded(&self.plan, trial, &recalled.seen, marked, complaints.collect())
     }
 }

@@ -4,15 +4,17 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Digest, TrialRecord};
+use crate::model::{Digest, ProbeRecord, TrialRecord};
 use crate::plan::Plan;
-use crate::store::{Cache, RunDir, records};
+use crate::store::{Cache, RunDir, probes, records};
 
 /// What is known before anything runs, by position in the plan.
 #[derive(Default)]
 pub struct Prior {
     pub keys: Vec<Digest>,
     pub known: HashMap<usize, Known>,
+    /// Probes of the run that is gone on with, those that fired.
+    pub probes: Vec<ProbeRecord>,
     /// Where finished trials are remembered.
     pub cache: Option<Cache>,
 }
@@ -47,7 +49,9 @@ impl Prior {
                 known.insert(index, Known::Reused { record: Box::new(record), folder });
             }
         }
-        Self { keys, known, cache }
+        let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
+        tried.retain(|_, probe| probe.fired);
+        Self { keys, known, probes: tried.into_values().collect(), cache }
     }
 
     /// How many trials are taken over.

@@ -4,22 +4,26 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Exam, SuiteMeans, unfinished};
+use super::{Exam, Part, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet};
 use crate::model::{
-    Arm, Case, Digest, Ended, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+    Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
 };
 use crate::plan::{Planned, applicable};
+use crate::probe;
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
-use crate::stage::{self, Order, Workspace, captured};
+use crate::stage::{self, Order, Workspace, captured, worked_on};
 use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 
 /// A trial whose room is ready.
 pub struct Prepared<'p> {
+    part: Part,
+    /// The skill that it only tries, if it measures nothing.
+    tried: Option<String>,
     trial: &'p Trial,
     planned: &'p Planned,
     case: &'p Case,
@@ -35,27 +39,46 @@ pub struct Prepared<'p> {
 }
 
 /// Stages a trial and runs its setup. Where that fails, the record says how.
-pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepared<'p>, Box<TrialRecord>> {
-    let failed = |ended: Ended, why: String| Box::new(unfinished(&exam.plan, trial, ended, &why));
-    let (planned, case) = exam.plan.case(trial);
+pub async fn prepare<'p>(
+    exam: &'p Arc<Exam>,
+    part: Part,
+    trial: &'p Trial,
+) -> Result<Prepared<'p>, Box<TrialRecord>> {
+    let plan = exam.plan_of(part);
+    let failed = |ended: Ended, why: String| Box::new(unfinished(plan, trial, ended, &why));
+    let (planned, case) = plan.case(trial);
     let agent = exam
         .agents
         .get(&trial.condition.agent)
         .ok_or_else(|| failed(Ended::NotLaunched, format!("there is no agent {}", trial.condition.agent)))?;
-    let folder =
-        exam.run_dir.open_trial(&trial.id).map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
-    let workspace = stage_aside(exam, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
+    let folder = match part {
+        Part::Probes => exam.run_dir.open_probe(&trial.id),
+        Part::Trials => exam.run_dir.open_trial(&trial.id),
+    };
+    let folder = folder.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
+    let workspace = stage_aside(exam, part, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
     let means = &exam.suites[trial.suite];
     let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || agent.route.is_some());
-    let own = planned.suite.skills.first().map(|skill| &skill.name);
-    let skill = workspace.staged.first().or(own).cloned().unwrap_or_default();
-    let scope = gateway.map(|(gateway, _)| register(gateway, trial, ScopeKind::Agent, &workspace, &skill));
+    let tried = match part {
+        Part::Probes => plan.probed(trial).map(|skill| skill.name.clone()),
+        Part::Trials => None,
+    };
+    let named = names(planned, &workspace);
+    let meant = named.iter().find(|(own, _)| tried.as_deref().is_none_or(|tried| *own == tried));
+    let own = planned.suite.skills.first().map(|skill| skill.name.as_str());
+    let skill = meant.map(|(_, staged)| *staged).or(own).unwrap_or_default().to_owned();
+    let kind = match part {
+        Part::Probes => ScopeKind::Probe,
+        Part::Trials => ScopeKind::Agent,
+    };
+    let scope = gateway.map(|(gateway, _)| register(gateway, trial, kind, &workspace, &skill));
     let address = scope.as_ref().map(Scope::base_url);
     let walls = exam.sandbox.confine(workspace.room(), agent, address, &exam.user_env);
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn there which case this is.
     let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
-    let prepared = Prepared { trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
+    let prepared =
+        Prepared { part, tried, trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
             ScriptEnd::Done => {}
@@ -68,6 +91,12 @@ pub async fn prepare<'p>(exam: &'p Arc<Exam>, trial: &'p Trial) -> Result<Prepar
     Ok(prepared)
 }
 
+/// The skills under test: their own names, and those they have in the room.
+fn names<'n>(planned: &'n Planned, workspace: &'n Workspace) -> Vec<(&'n str, &'n str)> {
+    let placed = planned.suite.skills.iter().filter(|skill| skill.path.is_some());
+    placed.map(|skill| skill.name.as_str()).zip(workspace.staged.iter().map(String::as_str)).collect()
+}
+
 fn register(gateway: &Gateway, trial: &Trial, kind: ScopeKind, workspace: &Workspace, skill: &str) -> Scope {
     let places = [("workspace", &workspace.folder), ("home", &workspace.home), ("tmp", &workspace.tmp)];
     let mut vars: BTreeMap<String, String> =
@@ -77,10 +106,10 @@ fn register(gateway: &Gateway, trial: &Trial, kind: ScopeKind, workspace: &Works
 }
 
 /// Staging copies files, so it happens off the threads that listen to agents.
-async fn stage_aside(exam: &Arc<Exam>, trial: &Trial) -> Result<Workspace, String> {
+async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Workspace, String> {
     let (exam, trial) = (Arc::clone(exam), trial.clone());
     let staged = tokio::task::spawn_blocking(move || {
-        let (planned, case) = exam.plan.case(&trial);
+        let (planned, case) = exam.plan_of(part).case(&trial);
         let skills_dir = exam.agents.get(&trial.condition.agent).map(|agent| agent.skills_dir.clone());
         // The room's name must not tell the agent which case this is.
         let opaque = Digest::of(trial.id.as_str().as_bytes());
@@ -184,6 +213,10 @@ impl Prepared<'_> {
 
     fn turns(&self) -> Vec<String> {
         match &self.case.stimulus {
+            // Only now it is known what the skill is called in the room.
+            Stimulus::Turns(_) if self.tried.is_some() => {
+                vec![probe::prompt(self.probed().unwrap_or_default())]
+            }
             Stimulus::Turns(turns) => turns.clone(),
             Stimulus::SkillCommand { args } => {
                 let skill = self.workspace.staged.first().map_or("", String::as_str);
@@ -202,8 +235,23 @@ impl Prepared<'_> {
         }
     }
 
-    /// A question only counts as an ending where there was one turn to answer in.
+    /// The name that the skill which a probe is about has in the room.
+    pub fn probed(&self) -> Option<&str> {
+        let about = self.tried.as_deref()?;
+        let names = names(self.planned, &self.workspace);
+        names.into_iter().find(|(own, _)| *own == about).map(|(_, staged)| staged)
+    }
+
+    /// Every text that the model was told, where somebody listened.
+    pub fn told(&self) -> Option<String> {
+        self.scope.as_ref().filter(|scope| scope.requests() > 0).map(Scope::told)
+    }
+
+    /// A question only counts as an ending where there was one turn to answer in, and something to ask.
     pub fn detect_questions(&self) -> bool {
+        if self.tried.is_some() {
+            return false;
+        }
         let one_turn = match &self.case.stimulus {
             Stimulus::Turns(turns) => turns.len() == 1,
             Stimulus::SkillCommand { .. } => true,
@@ -253,12 +301,12 @@ impl Prepared<'_> {
 
     /// The skills under test: their own names, and those they have in the room.
     fn skills(&self) -> Vec<(String, String)> {
-        let placed = self.planned.suite.skills.iter().filter(|skill| skill.path.is_some());
-        placed.map(|skill| skill.name.clone()).zip(self.workspace.staged.iter().cloned()).collect()
+        let names = names(self.planned, &self.workspace).into_iter();
+        names.map(|(own, staged)| (own.to_owned(), staged.to_owned())).collect()
     }
 
     /// Marks what was seen, the judge at an address of this trial's own.
-    pub async fn mark(&self, exam: &Exam, seen: &Observation, fixture_notes: &[String]) -> Marked {
+    pub async fn mark(&self, exam: &Exam, seen: &Observation, given: &[Given]) -> Marked {
         let address = || {
             let gateway = self.means.gateway.as_ref().map(|(gateway, _)| gateway);
             gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
@@ -269,12 +317,13 @@ impl Prepared<'_> {
             Ok(judge) => Ok(judge.as_ref()),
         };
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
-        let jury = Jury { judge, sitting, address: &address, gateway: self.means.stand_name() };
-        self.sheet(exam).mark(seen, &self.workspace.view(), fixture_notes, &jury).await
+        let (gateway, prices) = (self.means.stand_name(), self.means.prices(exam.ledger.prices()));
+        let jury = Jury { judge, sitting, address: &address, gateway, prices };
+        self.sheet(exam).mark(seen, &self.workspace.view(), given, &jury).await
     }
 
     /// What the files of the trial will not say.
-    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, fixture_notes: &[String]) -> TrialFacts {
+    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, given: Vec<Given>) -> TrialFacts {
         TrialFacts {
             schema_version: 1,
             stream: self.agent.decoder.name.to_owned(),
@@ -288,7 +337,7 @@ impl Prepared<'_> {
                 .map(|(name, staged_as)| StagedSkill { name, staged_as })
                 .collect(),
             left: Left::of(&self.workspace.folder),
-            fixture_notes: fixture_notes.to_vec(),
+            given,
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
@@ -303,10 +352,13 @@ impl Prepared<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
+        let given = self.case.room.files.clone();
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
             record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
+            let inputs = worked_on(&given, &workspace.folder);
+            record.notes.extend(captured(&inputs, &workspace.folder, &folder.join("inputs")));
             let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
                 record.notes.push(error.to_string());
@@ -317,7 +369,7 @@ impl Prepared<'_> {
         });
         match kept.await {
             Ok(record) => record,
-            Err(error) => unfinished(&exam.plan, self.trial, Ended::Crashed, &error.to_string()),
+            Err(error) => unfinished(exam.plan_of(self.part), self.trial, Ended::Crashed, &error.to_string()),
         }
     }
 }

@@ -24,5 +24,6 @@ pub fn ended_record(ended: Ended) -> TrialRecord {
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Default::default(),
+        judging: None,
     }
 }

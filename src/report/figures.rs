@@ -36,6 +36,17 @@ pub fn totals(of: &Totals) -> String {
     text
 }
 
+/// `$0.1200, judge $0.0300`, each only as far as it is known.
+pub fn cost(of: &Summary) -> String {
+    let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
+    let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
+    match of.judging.map(|judging| money(judging.cost_usd)) {
+        None => agent,
+        Some(Some(judge)) => format!("{agent}, judge {judge}"),
+        Some(None) => format!("{agent}, judge's cost unknown"),
+    }
+}
+
 /// A pass rate, and what could be left of it.
 pub fn pass_rate(of: &PassRate) -> String {
     let worst = match (of.not_scored, of.worst) {

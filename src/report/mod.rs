@@ -11,6 +11,7 @@ pub mod figures;
 mod fold;
 mod github;
 mod graded;
+mod grading;
 mod html;
 mod json;
 mod junit;
@@ -36,10 +37,12 @@ pub use documents::{
 };
 pub use fold::fold;
 pub use graded::render as render_graded;
+pub use grading::Grading;
 pub use live::LiveView;
 pub use progress::Progress;
 pub use results::Results;
 pub use safe::safe;
+pub use writing_skills::free;
 
 /// One output format. A new one is a file and a line in `REPORTS`.
 pub struct Report {

@@ -39,6 +39,7 @@ impl<W: Write + Send> Sink for Progress<W> {
                 self.done += 1;
                 self.say(finished_line(self.done, self.trials, record))
             }
+            RunEvent::ProbeFinished { probe } => self.say(safe(&probe.in_words())),
             RunEvent::Notice { text } => self.say(notice_line(text)),
         }
     }

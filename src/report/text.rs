@@ -30,11 +30,15 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)?;
     verdict_line(results, out)?;
     writeln!(out)?;
+    probes(summary, out)?;
     cases(results, out)?;
     writeln!(out)?;
     figures_lines(summary, out)?;
     for gate in &summary.gates {
         gate_line(gate, out)?;
+    }
+    for rivals in &summary.rivals {
+        writeln!(out, "  {}", one_line(&rivals.in_words()))?;
     }
     if summary.standing() == Standing::Ungated {
         let words = "what failed could not fail the run";
@@ -48,7 +52,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
     }
-    let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |cost| format!("${cost:.4}"));
+    let cost = figures::cost(summary);
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
     if results.info.scripted {
@@ -65,6 +69,14 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
+}
+
+/// Those that kept the run from beginning. Of the others the cases tell.
+fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    for probe in summary.probes.iter().filter(|probe| !probe.fired) {
+        writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
+    }
+    Ok(())
 }
 
 /// What a judge left in doubt, as far as there is any.

@@ -16,7 +16,7 @@ mod tree;
 pub use conversation::{Conversation, Conversed, converse};
 pub use decode::decode;
 pub use lay_out::lay_out;
-pub use memory::Memory;
+pub use memory::{Held, Memory};
 pub use process::{Cancel, Output, Supervised, supervise};
 pub use script::{ScriptEnd, ScriptScene, run_script};
 pub use tree::{MARKER, adopt_orphans, sweep_orphans, sweep_run};

@@ -173,6 +173,19 @@ pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String
     }
 }
 
+/// The text of the one file that the agent was to write. What stood there before is not its work.
+pub fn read_written(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    path: &RelPath,
+) -> Result<String, Finding> {
+    let text = read_text(workspace, path)?;
+    if observation.files.iter().any(|file| file.path == *path) {
+        return Ok(text);
+    }
+    Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
+}
+
 /// The texts of all created or changed files that match a glob, in order, each under its name.
 /// None at all is a failure: the agent was to write them.
 pub fn read_matching(

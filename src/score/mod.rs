@@ -194,7 +194,7 @@ fn text_looked_at<'t>(
     match looks_at {
         LooksAt::Output | LooksAt::WholeRun => Ok(Cow::Borrowed(observation.output.as_str())),
         LooksAt::AllText => Ok(Cow::Borrowed(all_text)),
-        LooksAt::File(path) => file::read_text(workspace, path).map(Cow::Owned),
+        LooksAt::File(path) => file::read_written(workspace, observation, path).map(Cow::Owned),
         LooksAt::Files(globs) => file::read_matching(workspace, observation, globs).map(Cow::Owned),
     }
 }

@@ -61,6 +61,7 @@ pub fn said(text: &str) -> Observation {
         skills_listed: None,
         commands_listed: Vec::new(),
         activated: Vec::new(),
+        refused: Vec::new(),
         hides_tools: false,
         files: Vec::new(),
         usage: Usage::default(),

@@ -53,6 +53,7 @@ pub static KNOBS: &[Described] = &[
     JUDGE_JOBS.described(),
     JOBS.described(),
     SANDBOX.described(),
+    PROBE.described(),
     MAX_COST.described(),
     MAX_TOKENS.described(),
     RETRIES.described(),
@@ -246,6 +247,18 @@ pub static SANDBOX: Knob<SandboxMode> = Knob {
     in_file: |_| None,
     in_format: |_| None,
     default: || SandboxMode::Auto,
+};
+
+/// Of the whole run: it decides whether anything is measured at all.
+pub static PROBE: Knob<bool> = Knob {
+    name: "probe",
+    env: &["PRACTICUM_PROBE"],
+    doc: "Whether each agent is told once to use each skill before activation is measured.",
+    shape: shape::yes_or_no,
+    parse: yes_or_no,
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || true,
 };
 
 pub static MAX_COST: Knob<Option<f64>> = Knob {

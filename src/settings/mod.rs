@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use agents::own_agents;
-pub use knobs::{JOBS, JUDGE_JOBS, KNOBS, Knob, MAX_COST, MAX_TOKENS, RETRIES, RETRY_WAIT, SANDBOX};
+pub use knobs::{JOBS, JUDGE_JOBS, KNOBS, Knob, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 pub use layers::{Layers, Projects, SettingsError, project_root};
 pub use schema::schema as project_schema;
 

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use crate::model::{Change, Digest, FileChange, RelPath};
+use crate::model::{Access, Change, Digest, FileChange, Fixture, RelPath};
 
 /// The regular files of a folder with what changes when they do. Cheaper than their content: a
 /// write changes the time that the kernel keeps, which the agent cannot set back.
@@ -80,10 +80,30 @@ pub fn digests(path: &Path, relative: &RelPath) -> Vec<(RelPath, Digest)> {
     std::fs::read(path).map(|bytes| (relative.clone(), Digest::of(&bytes))).into_iter().collect()
 }
 
+/// The files that the agent was given to work on, as they are now.
+pub fn worked_on(fixtures: &[Fixture], workspace: &Path) -> Vec<FileChange> {
+    let mut files = Vec::new();
+    for fixture in fixtures.iter().filter(|fixture| fixture.access == Access::Mutable) {
+        let path = fixture.to.under(workspace);
+        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let mut add = |path: Option<RelPath>, bytes| {
+            files.extend(path.map(|path| FileChange { path, change: Change::Changed, bytes }));
+        };
+        if metadata.is_file() {
+            add(Some(fixture.to.clone()), metadata.len());
+        } else if metadata.is_dir() {
+            for (below, mark) in Snapshot::of(&path).files {
+                add(RelPath::new(&format!("{}/{below}", fixture.to)), mark.bytes);
+            }
+        }
+    }
+    files
+}
+
 const LARGEST_KEPT: u64 = 10 * 1024 * 1024;
 const MOST_KEPT: u64 = 100 * 1024 * 1024;
 
-/// Copies what the agent made into the record, within bounds. Gives a note for what was left out.
+/// Copies files of the workspace into the record, within bounds. Gives a note for what was left out.
 pub fn captured(changes: &[FileChange], workspace: &Path, record: &Path) -> Vec<String> {
     let mut notes = Vec::new();
     let mut total = 0;

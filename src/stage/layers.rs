@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::{copy_entry, is_eval_file};
+use super::project::copy_entry;
 use crate::model::{Fixture, RelPath};
-use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
+use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, split_frontmatter};
 
 /// Puts a fixture at its place. Whatever stands there already gives way.
 pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {

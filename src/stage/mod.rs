@@ -10,11 +10,11 @@ mod view;
 
 use std::path::{Path, PathBuf};
 
-pub use changes::{Snapshot, captured};
-pub use project::{Hidden, is_eval_file};
+pub use changes::{Snapshot, captured, worked_on};
+pub use project::Hidden;
 pub use view::FolderView;
 
-use crate::model::{Access, Arm, Base, Case, Digest, FileChange, RelPath, SkillName, SkillRef};
+use crate::model::{Access, Arm, Base, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef};
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
@@ -147,16 +147,16 @@ impl Workspace {
         self.before.changes(&Snapshot::of(&self.folder))
     }
 
-    /// Read-only inputs that are not as they were given.
-    pub fn changed_fixtures(&self) -> Vec<String> {
+    /// What became of the files that were given to be read.
+    pub fn given(&self) -> Vec<Given> {
         let now =
             |path: &RelPath| std::fs::read(path.under(&self.folder)).ok().map(|bytes| Digest::of(&bytes));
-        let changed = self.read_only.iter().filter_map(|(path, before)| match now(path) {
-            Some(after) if after == *before => None,
-            Some(_) => Some(format!("the agent changed {path}, which was given as read-only")),
-            None => Some(format!("the agent deleted {path}, which was given as read-only")),
-        });
-        changed.collect()
+        let fate = |(path, before): &(RelPath, Digest)| match now(path) {
+            Some(after) if after == *before => Fate::Unchanged,
+            Some(_) => Fate::Changed,
+            None => Fate::Deleted,
+        };
+        self.read_only.iter().map(|file| Given { path: file.0.clone(), fate: fate(file) }).collect()
     }
 
     pub fn view(&self) -> FolderView {

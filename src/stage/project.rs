@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::StageError;
 use crate::model::SkillRef;
-use crate::skill::{SKILL_FILE, Skill, tidy};
+use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, tidy};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -38,22 +38,6 @@ const LEFT_OUT: [&str; 12] = [
     "build",
 ];
 
-/// Whether a path is an eval file or a folder of them, by its name.
-pub fn is_eval_file(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    name == "evals"
-        // Records say what was expected, also where the skill's folder is the project.
-        || name == ".practicum"
-        || name == "evals.json"
-        || name == "triggers.json"
-        || name == "trigger-queries.json"
-        || name.ends_with(".eval.json")
-        || name.ends_with(".practicum.yaml")
-        || name.ends_with(".practicum.yml")
-        // What a judge was asked stands on a cassette, too.
-        || name.ends_with(".cassette.jsonl")
-}
-
 /// Copies a project as git would see it, without evals and without the skills under test.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
     let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
@@ -68,7 +52,7 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             let left_out =
                 is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-            let is_copy = is_folder && is_skill_named(path, &names);
+            let is_copy = is_folder && (is_skill_named(path, &names) || is_workspace(path));
             !(left_out || is_copy || hidden.covers(path) || path == room)
         })
         .build();

@@ -132,7 +132,8 @@ fn changes_and_read_only_files_are_noticed() {
     ];
     let workspace = scene.stage(Arm::WithSkill, Room { files, ..Room::default() }).expect("staged");
     assert_eq!(workspace.changes(), []);
-    assert_eq!(workspace.changed_fixtures(), [""; 0]);
+    let fates = || workspace.given().iter().map(|given| given.fate.name()).collect::<Vec<_>>();
+    assert_eq!(fates(), ["unchanged", "unchanged"]);
     fs::write(workspace.folder.join("in/a.txt"), "A").expect("write");
     fs::write(workspace.folder.join("in/c.txt"), "C").expect("write");
     fs::write(workspace.folder.join("new.txt"), "n").expect("write");
@@ -146,7 +147,15 @@ fn changes_and_read_only_files_are_noticed() {
         ("new.txt", Change::Created),
     ];
     assert_eq!(changes, expected.map(|(path, change)| (path.to_owned(), change)));
-    assert_eq!(workspace.changed_fixtures().len(), 2);
+    assert_eq!(fates(), ["changed", "deleted"]);
+    let complaints: Vec<String> = workspace.given().iter().filter_map(Given::complaint).collect();
+    assert_eq!(
+        complaints,
+        [
+            "the agent changed in/a.txt, which was given as read-only",
+            "the agent deleted in/b.txt, which was given as read-only"
+        ]
+    );
 }
 
 #[test]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
-use crate::model::{Ended, FileChange, RelPath, Usage};
+use crate::model::{Ended, FileChange, Given, RelPath, Usage};
 
 /// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,8 +25,8 @@ pub struct TrialFacts {
     pub skills: Vec<StagedSkill>,
     /// All that was in the workspace at the end; `None` where that is too much to list.
     pub left: Option<Left>,
-    /// What became of the read-only files, where that is worth telling.
-    pub fixture_notes: Vec<String>,
+    /// What became of the files that were given to be read.
+    pub given: Vec<Given>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
@@ -137,7 +137,7 @@ mod tests {
             files: Vec::new(),
             skills: Vec::new(),
             left: None,
-            fixture_notes: Vec::new(),
+            given: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,

@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use crate::event::RunEvent;
-use crate::model::{TrialId, TrialRecord};
+use crate::model::{ProbeRecord, TrialId, TrialRecord};
 
 /// The records of a run, the last of each trial. A line that a kill cut short is no record.
 pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
@@ -22,7 +22,26 @@ pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
     Ok(records)
 }
 
+/// The probes of a run, the last of each.
+pub fn probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
+    let mut probes = BTreeMap::new();
+    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        if begins_with(&line, b"\"probe_finished\"")
+            && let Ok(RunEvent::ProbeFinished { probe }) = serde_json::from_slice(&line)
+        {
+            probes.insert(probe.trial.clone(), *probe);
+        }
+    }
+    Ok(probes)
+}
+
 pub(super) fn tells_of_a_finished_trial(line: &[u8]) -> bool {
-    let word = b"\"trial_finished\"";
+    begins_with(line, b"\"trial_finished\"")
+}
+
+/// The event's name stands at the beginning of its line.
+fn begins_with(line: &[u8], word: &[u8]) -> bool {
     line.windows(word.len()).take(64).any(|window| window == word)
 }

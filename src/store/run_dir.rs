@@ -111,6 +111,11 @@ impl RunDir {
         self.path.join("trials").join(trial.as_str())
     }
 
+    /// The folder of one of its probes.
+    pub fn probe(&self, probe: &TrialId) -> PathBuf {
+        self.path.join("probes").join(probe.as_str())
+    }
+
     pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
         let path = self.path.join("events.jsonl");
         EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
@@ -126,25 +131,23 @@ impl RunDir {
 
     /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
     pub fn open_trial(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
-        let path = self.trial(trial);
-        match std::fs::create_dir(&path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
-                std::fs::remove_dir_all(&path).map_err(StoreError::at(&path))?;
-                std::fs::create_dir(&path).map_err(StoreError::at(&path))?;
-            }
-            Err(error) => return Err(StoreError::at(&path)(error)),
-        }
-        Ok(path)
+        open(self.trial(trial))
+    }
+
+    /// The same for a probe.
+    pub fn open_probe(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
+        let probes = self.path.join("probes");
+        std::fs::create_dir_all(&probes).map_err(StoreError::at(&probes))?;
+        open(self.probe(probe))
     }
 
     /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
-    pub fn set_aside(&self, trial: &TrialId) -> std::io::Result<()> {
+    pub fn set_aside(&self, folder: &Path) -> std::io::Result<()> {
         let earlier = self.path.join("earlier");
         std::fs::create_dir_all(&earlier)?;
-        let from = self.trial(trial);
-        let free = (1..).map(|n| earlier.join(format!("{}.{n}", trial.as_str()))).find(|path| !path.exists());
-        free.map_or(Ok(()), |to| std::fs::rename(from, to))
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let free = (1..).map(|n| earlier.join(format!("{name}.{n}"))).find(|path| !path.exists());
+        free.map_or(Ok(()), |to| std::fs::rename(folder, to))
     }
 
     /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
@@ -183,6 +186,19 @@ impl RunDir {
         std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
         std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
     }
+}
+
+/// Makes a folder, empty whatever stood there.
+fn open(path: PathBuf) -> Result<PathBuf, StoreError> {
+    match std::fs::create_dir(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            std::fs::remove_dir_all(&path).map_err(StoreError::at(&path))?;
+            std::fs::create_dir(&path).map_err(StoreError::at(&path))?;
+        }
+        Err(error) => return Err(StoreError::at(&path)(error)),
+    }
+    Ok(path)
 }
 
 /// What stands there may be linked to another run's, so it is replaced and not written into.

@@ -86,6 +86,7 @@ impl StoredTrials {
         match serde_json::from_slice(&line)? {
             RunEvent::TrialFinished { record } => Ok(*record),
             RunEvent::RunStarted { .. }
+            | RunEvent::ProbeFinished { .. }
             | RunEvent::TrialStarted { .. }
             | RunEvent::Notice { .. }
             | RunEvent::RunFinished { .. } => Err(std::io::Error::other("the log has changed")),

@@ -196,6 +196,7 @@ impl Parser<'_, '_> {
         self.at = end;
         // The standard library reads the nearest float; serde_json may be off by the last bit.
         Ok(match (number.as_i64(), text.parse::<f64>()) {
+            (None, _) if text == "-0" => Data::Int(0),
             (Some(int), _) => Data::Int(int),
             (None, Ok(float)) if float.is_finite() => Data::Float(float),
             (None, _) => return Err(self.wrong(format!("{text} is too large"))),
@@ -310,6 +311,22 @@ mod tests {
             "{\"a\":1,\"a\":2}",
         ] {
             assert_eq!(read(bad), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn numbers() {
+        let data = |text: &str| parse(text, &mut Diagnostics::default()).map(|node| node.data);
+        for (text, expected) in [
+            ("0", Data::Int(0)),
+            ("-0", Data::Int(0)),
+            ("-7", Data::Int(-7)),
+            ("1.0", Data::Float(1.0)),
+            ("1e2", Data::Float(100.0)),
+            ("9223372036854775807", Data::Int(i64::MAX)),
+            ("9223372036854775808", Data::Float(9_223_372_036_854_775_808.0)),
+        ] {
+            assert_eq!(data(text), Some(expected), "{text}");
         }
     }
 

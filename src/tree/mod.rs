@@ -9,6 +9,7 @@ mod object;
 mod read;
 pub mod shape;
 mod yaml;
+mod yaml_problem;
 
 use serde_json::Value;
 

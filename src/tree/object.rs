@@ -142,7 +142,16 @@ impl<'n> Object<'n> {
 
     pub fn missing(&self, key: &str, diagnostics: &mut Diagnostics) {
         let start = Span::new(self.span.start, self.span.start + 1);
-        diagnostics.error("missing-key", start, format!("\"{key}\" is missing"));
+        let message = format!("\"{key}\" is missing");
+        let others: Vec<&str> = self.entries.iter().map(|entry| entry.key.as_str()).collect();
+        let asked = |other: &str| self.asked.contains(&other);
+        match closest(key, &others).filter(|other| !asked(other)) {
+            Some(other) => {
+                let help = format!("there is a key \"{other}\"; is it misspelt?");
+                diagnostics.error_help("missing-key", start, message, help);
+            }
+            None => diagnostics.error("missing-key", start, message),
+        }
     }
 
     /// Entries nobody asked for.
@@ -209,7 +218,13 @@ pub fn int_of(node: &Node, key: &str, least: i64, most: i64, diagnostics: &mut D
 }
 
 pub fn wrong_type(node: &Node, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
-    diagnostics.error("wrong-type", node.span, format!("\"{key}\" must be {expected}, not {}", node.what()));
+    let message = format!("\"{key}\" must be {expected}, not {}", node.what());
+    match node.data {
+        Data::Bool(_) | Data::Int(_) | Data::Float(_) if expected.starts_with("text") => {
+            diagnostics.error_help("wrong-type", node.span, message, "put it in quotes");
+        }
+        _ => diagnostics.error("wrong-type", node.span, message),
+    }
 }
 
 /// The known word that was perhaps meant.

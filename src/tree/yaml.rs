@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
+use super::yaml_problem::in_words;
 use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
 use crate::model::{Diagnostics, Span};
 
@@ -16,9 +17,11 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
             Ok(pair) => pair,
             Err(error) => {
                 let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-                let help = (text[at..].starts_with('\t') || error.info().contains("tab"))
-                    .then_some("indent with spaces; YAML does not allow tabs");
-                let message = format!("not valid YAML: {}", error.info());
+                let (what, help) = match builder.unclosed(at) {
+                    Some(what) => (what, Some("close it, or put text that begins with a bracket in quotes")),
+                    None => in_words(error.kind()),
+                };
+                let message = format!("not valid YAML: {what}");
                 match help {
                     Some(help) => {
                         builder.diagnostics.error_help("invalid-yaml", Span::new(at, at), message, help)
@@ -81,6 +84,15 @@ enum Inside {
 struct Stop;
 
 impl Builder<'_, '_> {
+    /// What most likely went wrong where a bracket of an earlier line is still open.
+    fn unclosed(&self, at: usize) -> Option<String> {
+        let start = self.open.last()?.start.start;
+        let bracket = self.text[start..].chars().next().filter(|first| ['[', '{'].contains(first))?;
+        let between = self.text.get(start..at)?;
+        let line = self.open.last()?.start.position(self.text).line;
+        between.contains('\n').then(|| format!("the \"{bracket}\" of line {line} is not closed"))
+    }
+
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
@@ -164,10 +176,11 @@ impl Builder<'_, '_> {
                         }
                     }
                     None => {
-                        self.diagnostics.error(
+                        self.diagnostics.error_help(
                             "invalid-key",
                             node.span,
                             format!("a key cannot be {}", node.what()),
+                            "text that begins with a bracket stands in quotes",
                         );
                         return Err(Stop);
                     }
@@ -321,6 +334,36 @@ mod tests {
         }
         assert!(read(&deep_flow).is_err());
         assert!(read(&deep_block).is_err());
+    }
+
+    #[test]
+    fn mistakes_are_told_in_words_and_with_a_hint() {
+        for (text, line, words) in [
+            ("a: [x\nb: 1", 2, "the \"[\" of line 1 is not closed"),
+            ("a: {x: 1\nb: 1", 2, "the \"{\" of line 1 is not closed"),
+            ("a: [x", 1, "the \"[\" is not closed"),
+            ("a: [x}", 1, "cannot end with \"}\""),
+            ("a: x]\nb: ]", 2, "closes nothing"),
+            ("a: \"x\nb: 1", 2, "the quote is not closed"),
+            ("a: 'it's'", 1, "more after the closing quote"),
+            ("a: \"C:\\path\"", 1, "no such escape"),
+            ("a: b: c", 1, "a colon stands where none can"),
+            ("a: x\ny", 2, "expected a key with a colon"),
+            ("a:\n  b: 1\n c: 2", 3, "expected a key with a colon"),
+            ("a:\n\t- 1", 2, "a tab stands in the indentation"),
+            ("a: @x", 1, "text cannot begin with '@'"),
+            ("a: *x", 1, "nothing above has the name"),
+            ("a: | x\n  y", 1, "text after the | or >"),
+            ("a: - x", 1, "a list cannot begin on the line of its key"),
+        ] {
+            let mut diagnostics = Diagnostics::default();
+            assert!(parse(text, &mut diagnostics).is_none(), "{text}");
+            let problem = diagnostics.iter().next().expect("a problem");
+            assert!(problem.message.contains(words), "{text:?}: {}", problem.message);
+            assert!(problem.help.is_some(), "{text:?}");
+            let at = problem.span.expect("a place").position(text);
+            assert_eq!(at.line, line, "{text:?}");
+        }
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         allow_unscored: args.allow_unscored,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
+        prices: shared.ledger.prices().clone(),
         web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
     let (summary, records) = runtime.block_on(async {

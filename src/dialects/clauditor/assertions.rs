@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use super::super::rules::{self, Built};
 use super::Entries;
-use super::keys::list;
+use super::keys::{list, whole};
 use crate::model::{Check, CheckKind, Diagnostics, Span};
 use crate::score::{Format, Pattern};
 use crate::tree::{Data, Node, Object, closest};
@@ -84,10 +84,7 @@ impl Given<'_> {
     }
 
     fn int(&self, key: &str) -> i64 {
-        match self.node(key).map(|node| &node.data) {
-            Some(Data::Int(value)) => *value,
-            _ => 0,
-        }
+        self.node(key).and_then(whole).unwrap_or(0)
     }
 
     fn count(&self) -> i64 {
@@ -186,7 +183,7 @@ fn kind(entry: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<&'stati
 fn right_type(kind: &Kind, key: &str, value: &Node, diagnostics: &mut Diagnostics) -> bool {
     let wants_int = key == "count" || key == "length";
     match &value.data {
-        Data::Int(_) if wants_int => true,
+        Data::Int(_) | Data::Float(_) if wants_int && whole(value).is_some() => true,
         Data::Text(text) if !wants_int => match key {
             "pattern" => match Pattern::new(text) {
                 Ok(_) => true,

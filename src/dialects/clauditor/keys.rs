@@ -31,6 +31,17 @@ pub fn list<'n>(
     list
 }
 
+/// A whole number of any size, as JSON has them; beyond what a machine holds, the nearest that it does.
+pub fn whole(node: &Node) -> Option<i64> {
+    // Where the reader of JSON gives up on whole numbers.
+    const TOO_LARGE: f64 = 9_223_372_036_854_775_808.0;
+    match node.data {
+        Data::Int(number) => Some(number),
+        Data::Float(number) if number.abs() >= TOO_LARGE => Some(number as i64),
+        Data::Null | Data::Bool(_) | Data::Float(_) | Data::Text(_) | Data::List(_) | Data::Map(_) => None,
+    }
+}
+
 /// A whole number within bounds, both included.
 pub fn int(
     object: &mut Object<'_>,

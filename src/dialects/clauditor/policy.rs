@@ -1,9 +1,9 @@
 use std::time::Duration;
 
 use super::grading::Variance;
-use super::keys::{filled_text, flag, word};
-use crate::model::{Diagnostics, JudgePolicy, Provider, RunPolicy, Transport, parse_duration};
-use crate::tree::{Data, Object, wrong_type};
+use super::keys::{filled_text, flag, whole, word};
+use crate::model::{Diagnostics, JudgePolicy, LONGEST_TIME, Provider, RunPolicy, Transport};
+use crate::tree::{Object, wrong_type};
 
 /// What "harness" may say.
 pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
@@ -45,14 +45,18 @@ pub fn policies(
 
 fn timeout(spec: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Duration> {
     let node = spec.given("timeout")?;
-    let Data::Int(seconds) = node.data else {
+    let Some(seconds) = whole(node) else {
         wrong_type(node, "timeout", "a whole number of seconds", diagnostics);
         return None;
     };
-    let parsed = parse_duration(&seconds.to_string());
-    if parsed.is_none() {
-        let message = "\"timeout\" must be more than 0 seconds and at most a week";
-        diagnostics.error("out-of-range", node.span, message);
+    let Some(seconds) = u64::try_from(seconds).ok().filter(|seconds| *seconds > 0) else {
+        diagnostics.error("out-of-range", node.span, "\"timeout\" must be more than 0 seconds");
+        return None;
+    };
+    let wanted = Duration::from_secs(seconds);
+    if wanted > LONGEST_TIME {
+        let message = format!("a timeout of {seconds} seconds is cut to a week");
+        diagnostics.warning_help("cut-timeout", node.span, message, "it is in seconds, not milliseconds");
     }
-    parsed
+    Some(wanted.min(LONGEST_TIME))
 }

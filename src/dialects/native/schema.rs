@@ -276,7 +276,11 @@ fn sentence(doc: &str) -> String {
 
 fn on() -> Value {
     let files = Mapping::closed()
-        .may("file", "One file that the agent was to write. Missing is a failure.", shape::text())
+        .may(
+            "file",
+            "One file that the agent was to write. Missing or untouched is a failure.",
+            shape::text(),
+        )
         .may(
             "files",
             "Globs for files that were created or changed.",

@@ -32,12 +32,16 @@ pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &m
                     .plugin
                     .as_ref()
                     .map_or_else(String::new, |plugin| format!(" of plugin \"{plugin}\""));
-                diagnostics.warning_help(
-                    "skill-not-found",
-                    None,
-                    format!("the skill \"{}\"{of} was not found", skill.name),
-                    "say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)",
-                );
+                let help = match &place.plugins {
+                    Some(named) => {
+                        format!("CLAUDE_1337_PLUGINS says that plugins are in {}", named.display())
+                    }
+                    None => {
+                        "say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)".to_owned()
+                    }
+                };
+                let message = format!("the skill \"{}\"{of} was not found", skill.name);
+                diagnostics.warning_help("skill-not-found", None, message, help);
                 skills.push(skill);
             }
         }
@@ -47,11 +51,16 @@ pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &m
     Found { skills, rivals }
 }
 
-/// All skills in the first place that has any: the plugins the user named, those beside the suite's
-/// folder, those beside or in the project, else a skills folder.
+/// All skills where the user says that the plugins are; else in the first place that has any: beside the
+/// suite's folder or the current one, beside or in the project, a skills folder.
 fn shelf(folder: &Path, place: &Place) -> Vec<SkillRef> {
-    let beside = [folder.join("../plugins"), place.project.join("../plugins"), place.project.join("plugins")];
-    let plugins = place.plugins.iter().cloned().chain(beside).map(|root| in_plugins(&tidy(&root)));
+    if let Some(named) = &place.plugins {
+        return in_plugins(&tidy(named));
+    }
+    let here = std::path::absolute("../plugins").ok();
+    let beside = [folder.join("../plugins")].into_iter().chain(here);
+    let of_project = [place.project.join("../plugins"), place.project.join("plugins")];
+    let plugins = beside.chain(of_project).map(|root| in_plugins(&tidy(&root)));
     let homes = [
         folder.join("skills"),
         folder.join("../skills"),

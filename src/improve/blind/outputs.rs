@@ -64,11 +64,11 @@ const MOST_FILES: usize = 2_000;
 const LARGEST_FILE: u64 = 32 * 1024 * 1024;
 
 impl Outputs {
-    /// The outputs of a stored run: for each case, of its first try that came to an end. Cases that are
-    /// only about whether a skill fires have no output to compare.
+    /// The outputs of a stored run: for each case, of its first try with the skill that came to an end.
+    /// Cases that are only about whether a skill fires have no output to compare.
     pub fn of_run(run: &StoredRun, only: &dyn Fn(&str, &str) -> bool) -> Result<Self, OutputsError> {
         let mut shown = BTreeMap::new();
-        for record in run.records.iter().filter(|record| record.ended.can_be_marked()) {
+        for record in run.with_skill().filter(|record| record.ended.can_be_marked()) {
             let name = (record.suite.clone(), record.case.clone());
             let Some((suite, case)) = run.case(&record.suite, &record.case) else { continue };
             if shown.contains_key(&name) || is_about_activation(case) || !only(&record.suite, &record.case) {
@@ -79,6 +79,12 @@ impl Outputs {
             shown.insert(name, Shown { brief, text });
         }
         Ok(Self { name: run.id.clone(), shown })
+    }
+
+    /// Whether all outputs of a suite could be compared, once there are some.
+    pub fn can_be_made_of(suite: &Suite) -> Result<(), OutputsError> {
+        let worked_on = suite.cases.iter().filter(|case| !is_about_activation(case));
+        worked_on.map(|case| request(suite, case)).try_for_each(|request| request.map(|_| ()))
     }
 
     /// A file is one output. So is a skill; of any other folder, every file is one.

@@ -26,6 +26,8 @@ pub struct Improved {
     pub best_pass_rate: Option<f64>,
     /// Whether the skill is now the best version. If not, the user changed it meanwhile.
     pub applied: bool,
+    /// What the best version changes in the baseline, as a unified diff; empty if nothing.
+    pub diff: String,
     pub split: Split,
     pub rounds: Vec<Round>,
     /// `None` where the cost is not known.

@@ -9,8 +9,9 @@ use crate::model::{Compared, TrialRecord};
 /// What the loop needs others to do. Each may take long and cost money; none of them is trusted to come
 /// back.
 pub trait Means {
-    /// Runs every case with the skill in a folder, for at most so much. Gives the run.
-    fn examine(&mut self, skill: &Path, usd_left: Option<f64>) -> Result<Spent<String>, Halt>;
+    /// Runs every case with the skill in a folder, for at most so much. Gives the run, or why it was
+    /// stopped with something spent already.
+    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt>;
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt>;
 
@@ -42,6 +43,13 @@ pub trait Means {
 
     /// Tells the user what happens.
     fn tell(&mut self, text: &str);
+}
+
+/// What may still be spent, where there is a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Left {
+    pub usd: Option<f64>,
+    pub seconds: Option<f64>,
 }
 
 /// Why it cannot go on.

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 pub use document::{Improved, Round, Stopped};
-pub use means::{Analysed, Examined, Halt, Looks, Means, Proposal};
+pub use means::{Analysed, Examined, Halt, Left, Looks, Means, Proposal};
 
 use super::decide::{Decision, Goal, Standing, decide};
 use super::journal::{Journal, Spent};
-use super::{Contents, Draft, Score, Split, Versions, files};
+use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings};
 use crate::model::{Estimate, Noise, TrialRecord};
 use crate::skill::Skill;
 
@@ -84,14 +84,18 @@ impl<'l> Loop<'l> {
 
     /// Goes round until something ends it, then puts the best version in the skill's place.
     pub fn run(mut self) -> std::io::Result<Improved> {
-        let (stopped, failed) = match self.rounds() {
+        let (mut stopped, mut failed) = match self.rounds() {
             Ok(stopped) => (stopped, None),
             Err(Halt::Interrupted) => (Stopped::Interrupted, None),
             Err(Halt::OutOfTime) => (Stopped::Time, None),
             Err(Halt::OutOfMoney) => (Stopped::Cost, None),
             Err(Halt::Failed(why)) => (Stopped::Failed, Some(why)),
         };
-        let applied = self.apply_best();
+        let applied = self.apply_best().unwrap_or_else(|error| {
+            (stopped, failed) = (Stopped::Failed, Some(format!("the best version is not in place: {error}")));
+            false
+        });
+        let diff = self.diff();
         let State { baseline, best, split, rounds } = self.state;
         let number = |tried: &Option<Tried>| tried.as_ref().map(|tried| tried.examined.version);
         let rate = |tried: &Option<Tried>| tried.as_ref().and_then(|tried| tried.pass_rate);
@@ -106,6 +110,7 @@ impl<'l> Loop<'l> {
             baseline_pass_rate: rate(&baseline),
             best_pass_rate: rate(&best),
             applied,
+            diff,
             split,
             rounds,
             cost_usd: self.journal.cost_usd,
@@ -124,13 +129,22 @@ impl<'l> Loop<'l> {
         self.state.baseline = Some(baseline.clone());
         let all_pass =
             baseline.pass_rate == Some(1.0) && !baseline.records.iter().any(|record| !record.is_conclusive());
-        if all_pass && !self.options.force {
-            return Ok(Stopped::TooEasy);
+        match self.options.force {
+            false if all_pass => return Ok(Stopped::TooEasy),
+            false if self.is_good_enough(&baseline) => return Ok(Stopped::Target),
+            true | false => {}
         }
+        // Who goes on from there by force has no target left to reach.
+        let may_reach_target = !self.is_good_enough(&baseline);
         let seed = self.options.seed;
         let records = baseline.records.clone();
         self.state.split =
             self.once("split", |_| Ok(Spent { value: Split::deal(&records, seed), cost_usd: Some(0.0) }))?;
+        if self.state.split.held_out.is_empty() {
+            self.means.tell(
+                "so few cases that none is held out: nothing shows whether an edit only learnt them by heart",
+            );
+        }
         let mut tried = BTreeSet::from([baseline.examined.version]);
         let mut best = baseline;
         let mut next: Option<Proposal> = None;
@@ -162,7 +176,7 @@ impl<'l> Loop<'l> {
             self.report(round, Some(version), &decision, candidate.pass_rate, looks.verdict, proposal);
             best = winner.clone();
             self.state.best = Some(winner.clone());
-            if best.pass_rate.is_some_and(|rate| rate >= self.options.target) && !self.options.force {
+            if may_reach_target && self.is_good_enough(&best) {
                 return Ok(Stopped::Target);
             }
             if flat == MOST_FLAT {
@@ -182,10 +196,7 @@ impl<'l> Loop<'l> {
         })?;
         let tried = self.examined(version, "examine 0")?;
         self.keep_score(&tried, None)?;
-        match tried.pass_rate {
-            Some(_) => Ok(tried),
-            None => Err(Halt::failed("no run of the baseline gave an answer; see practicum show")),
-        }
+        Ok(tried)
     }
 
     /// Makes the edits on a copy of the best version, and keeps that as a new one. `None` if there is
@@ -215,15 +226,33 @@ impl<'l> Loop<'l> {
 
     fn examined(&mut self, version: u32, step: &str) -> Result<Tried, Halt> {
         let files = self.versions.files(version).map_err(Halt::failed)?;
-        let usd_left = self.usd_left();
         let run: String = self.once(step, |this| {
             this.means.tell(&format!("v{version}: every case is run"));
-            this.means.examine(&files, usd_left)
+            let left = Left { usd: this.usd_left(), seconds: this.seconds_left() };
+            let began = Instant::now();
+            let Spent { value, cost_usd } = this.means.examine(&files, left)?;
+            let run = value.and_then(|run| this.answered(version, run));
+            if run.is_err() {
+                // What finished is not run again, and so must not be free the next time.
+                this.journal.lose(cost_usd, began.elapsed().as_secs_f64()).map_err(Halt::failed)?;
+            }
+            run.map(|value| Spent { value, cost_usd })
         })?;
         let records = self.means.records(&run)?;
         let pass_rate = Score::of(&run, &records).pass_rate;
         let described_in = described_in(&files);
         Ok(Tried { examined: Examined { version, files, run }, records, pass_rate, described_in })
+    }
+
+    /// A run, if it says anything at all. One that does not says nothing against the version either: the
+    /// model or the machine failed, and the next start tries again.
+    fn answered(&mut self, version: u32, run: String) -> Result<String, Halt> {
+        match Score::of(&run, &self.means.records(&run)?).pass_rate {
+            Some(_) => Ok(run),
+            None => {
+                Err(Halt::failed(format!("no run of v{version} gave an answer; see practicum show {run}")))
+            }
+        }
     }
 
     fn compared(&mut self, best: &Tried, candidate: &Tried, round: u32) -> Result<Looks, Halt> {
@@ -266,7 +295,9 @@ impl<'l> Loop<'l> {
 
     fn keep_score(&mut self, tried: &Tried, rejected: Option<String>) -> Result<(), Halt> {
         let score = Score { rejected, ..Score::of(&tried.examined.run, &tried.records) };
-        self.versions.keep_score(tried.examined.version, &score).map_err(Halt::failed)
+        let Examined { version, files, .. } = &tried.examined;
+        gradings::write(self.versions.workspace(), *version, files, &tried.records).map_err(Halt::failed)?;
+        self.versions.keep_score(*version, &score).map_err(Halt::failed)
     }
 
     fn report(
@@ -314,10 +345,9 @@ impl<'l> Loop<'l> {
     }
 
     fn may_go_on(&self) -> Result<(), Halt> {
-        let Options { max_seconds, .. } = self.options;
         match () {
             () if self.means.is_stopped() => Err(Halt::Interrupted),
-            () if max_seconds.is_some_and(|most| self.journal.seconds >= most) => Err(Halt::OutOfTime),
+            () if self.seconds_left().is_some_and(|left| left <= 0.0) => Err(Halt::OutOfTime),
             () if self.usd_left().is_some_and(|left| left <= 0.0) => Err(Halt::OutOfMoney),
             () => Ok(()),
         }
@@ -328,17 +358,31 @@ impl<'l> Loop<'l> {
         self.options.max_usd.map(|most| most - self.journal.cost_usd.unwrap_or(0.0))
     }
 
+    fn seconds_left(&self) -> Option<f64> {
+        self.options.max_seconds.map(|most| most - self.journal.seconds)
+    }
+
+    fn is_good_enough(&self, tried: &Tried) -> bool {
+        tried.pass_rate.is_some_and(|rate| rate >= self.options.target)
+    }
+
     fn folder(&self, round: u32) -> PathBuf {
         self.versions.workspace().join(format!("rounds/{round}"))
     }
 
     /// Puts the best version in the skill's place, unless the user has changed the skill meanwhile.
-    fn apply_best(&mut self) -> bool {
-        let Some(best) = &self.state.best else { return false };
-        match self.versions.holding() {
-            Ok(Some(_)) => self.versions.restore(best.examined.version).is_ok(),
-            Ok(None) | Err(_) => false,
+    fn apply_best(&self) -> Result<bool, VersionsError> {
+        match (&self.state.best, self.versions.holding()?) {
+            (Some(best), Some(_)) => self.versions.restore(best.examined.version).map(|_| true),
+            (Some(_), None) | (None, _) => Ok(false),
         }
+    }
+
+    /// What the best version changes, to be read by the user.
+    fn diff(&self) -> String {
+        let files = |tried: &Option<Tried>| tried.as_ref().map(|tried| tried.examined.files.clone());
+        let ends = files(&self.state.baseline).zip(files(&self.state.best));
+        ends.and_then(|(from, to)| difference(&from, &to).ok()).unwrap_or_default()
     }
 }
 

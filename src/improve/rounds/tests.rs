@@ -4,7 +4,7 @@ use super::*;
 use crate::improve::journal::Begun;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, Refused, Suggestion};
-use crate::model::Verdict;
+use crate::model::{Digest, Verdict, Why};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -18,6 +18,8 @@ struct World {
     begun: usize,
     killed_at: Option<usize>,
     usd_each: f64,
+    /// Whether the model is out of reach, so that no trial has a verdict.
+    mute: bool,
     told: Vec<String>,
 }
 
@@ -30,6 +32,7 @@ impl World {
             begun: 0,
             killed_at: None,
             usd_each: 0.1,
+            mute: false,
             told: Vec::new(),
         }
     }
@@ -54,8 +57,11 @@ impl World {
 }
 
 impl Means for World {
-    fn examine(&mut self, skill: &Path, _left: Option<f64>) -> Result<Spent<String>, Halt> {
+    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt> {
         self.begin()?;
+        if let Some(usd) = left.usd.filter(|usd| *usd < self.usd_each) {
+            return Ok(Spent { value: Err(Halt::OutOfMoney), cost_usd: Some(usd) });
+        }
         let text = std::fs::read_to_string(skill.join("SKILL.md")).expect("a skill");
         let passes = |wanted: &str| match wanted.strip_prefix('!') {
             Some(unwanted) => !text.contains(unwanted),
@@ -64,8 +70,12 @@ impl Means for World {
         let cases = self.cases.iter();
         let runs = cases.flat_map(|(case, wanted)| (1..=3).map(|n| record(case, n, passes(wanted))));
         let run = format!("run-{}", self.runs.len());
-        self.runs.insert(run.clone(), runs.collect());
-        Ok(Spent { value: run, cost_usd: Some(self.usd_each) })
+        let mut records: Vec<TrialRecord> = runs.collect();
+        if self.mute {
+            records.iter_mut().for_each(|record| record.verdict = Verdict::NotScored(Why::NotTrusted));
+        }
+        self.runs.insert(run.clone(), records);
+        Ok(Spent { value: Ok(run), cost_usd: Some(self.usd_each) })
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
@@ -135,7 +145,8 @@ impl Bench {
 
     fn improve(&self, world: &mut World, options: &Options) -> Improved {
         std::fs::create_dir_all(self.versions.workspace()).expect("create");
-        let begun = Begun { schema_version: 1, goal: options.goal, seed: options.seed };
+        let exam = Digest::of(b"the evals");
+        let begun = Begun { schema_version: 1, goal: options.goal, seed: options.seed, exam };
         let journal = Journal::open(self.versions.workspace(), &begun, false).expect("a journal");
         Loop::new(&self.versions, journal, options, world).run().expect("written")
     }
@@ -266,6 +277,47 @@ fn a_kill_in_any_step_changes_nothing_in_the_end() {
     }
 }
 
+/// Steps that ask nobody, killed between their work and its line in the journal.
+#[test]
+fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
+    let whole = {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let improved = bench.improve(&mut world, &options());
+        (world.begun, improved.best, improved.rounds, bench.skill())
+    };
+    let mut forgotten = std::collections::BTreeSet::new();
+    for step in 1..=whole.0 + 1 {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        world.killed_at = Some(step);
+        bench.improve(&mut world, &options());
+        world.killed_at = None;
+        let path = bench.versions.workspace().join("improve.jsonl");
+        let journal = std::fs::read_to_string(&path).expect("a journal");
+        let mut lines: Vec<&str> = journal.lines().collect();
+        let asks_nobody = |line: &&str| {
+            ["baseline", "split", "snapshot", "decide", "finished"].iter().any(|free| line.contains(free))
+        };
+        while let Some(line) = lines.pop_if(|line| asks_nobody(line)) {
+            forgotten.insert(line.chars().filter(|c| c.is_alphabetic()).take(20).collect::<String>());
+        }
+        let begun = world.begun;
+        std::fs::write(&path, lines.iter().map(|line| format!("{line}\n")).collect::<String>())
+            .expect("write");
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!(
+            (improved.best, &improved.rounds, &bench.skill()),
+            (whole.1, &whole.2, &whole.3),
+            "{step}"
+        );
+        assert_eq!(bench.versions.history().expect("one").versions.len(), 3, "{step}");
+        assert!(
+            world.begun <= begun + whole.0 - (step - 1).min(whole.0),
+            "{step}: something was asked twice"
+        );
+    }
+    assert_eq!(forgotten.len(), 5, "{forgotten:?}");
+}
+
 #[test]
 fn limits_end_it_with_the_best_so_far_and_more_lets_it_go_on() {
     let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
@@ -273,9 +325,13 @@ fn limits_end_it_with_the_best_so_far_and_more_lets_it_go_on() {
     let improved = bench.improve(&mut world, &one_round);
     assert_eq!((improved.stopped, improved.best, improved.applied), (Stopped::Rounds, Some(1), true));
     assert!(bench.skill().contains("First right. Second wrong."));
-    let poor = Options { max_usd: Some(0.2), ..options() };
+    let poor = Options { max_usd: Some(0.25), ..options() };
     let improved = bench.improve(&mut world, &poor);
     assert_eq!((improved.stopped, improved.best), (Stopped::Cost, Some(1)));
+    assert_eq!(improved.cost_usd, Some(0.25), "what was spent on a run that was stopped counts, too");
+    let begun = world.begun;
+    assert_eq!(bench.improve(&mut world, &poor).stopped, Stopped::Cost);
+    assert_eq!(world.begun, begun, "the same money is not spent again");
     let late = Options { max_seconds: Some(0.0), ..options() };
     assert_eq!(bench.improve(&mut world, &late).stopped, Stopped::Time);
     let begun = world.begun;
@@ -304,4 +360,67 @@ fn a_skill_that_the_user_changed_meanwhile_stays_the_users() {
     let improved = bench.improve(&mut world, &options());
     assert_eq!((improved.best, improved.applied), (Some(2), false));
     assert_eq!(bench.skill(), own);
+}
+
+#[test]
+fn the_best_version_wins_and_not_the_last() {
+    fn clumsy(text: &str) -> Vec<Suggestion> {
+        match text.contains("First wrong.") {
+            true => vec![edit("First wrong.", "First right.")],
+            false => {
+                vec![edit("Second", &format!("{}Second", "very ".repeat(text.matches("very ").count() + 1)))]
+            }
+        }
+    }
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, clumsy));
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, improved.best, improved.rounds.len()), (Stopped::Flat, Some(1), 3));
+    assert!(bench.skill().contains("First right. Second wrong."), "{}", bench.skill());
+    assert!(improved.diff.contains("-First wrong. Second wrong.\n+First right. Second wrong.\n"));
+    assert_eq!(bench.versions.history().expect("one").current_version, 1);
+}
+
+#[test]
+fn a_target_ends_the_loop_wherever_it_is_reached() {
+    for (target, force, expected) in [
+        (0.3, false, (Stopped::Target, Some(0), 0)),
+        (0.6, false, (Stopped::Target, Some(1), 1)),
+        (0.6, true, (Stopped::Target, Some(1), 1)),
+        // It was reached before, and going on was wanted.
+        (0.3, true, (Stopped::Flat, Some(2), 4)),
+    ] {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        let improved = bench.improve(&mut world, &Options { target, force, ..options() });
+        assert_eq!((improved.stopped, improved.best, improved.rounds.len()), expected, "{target} {force}");
+    }
+}
+
+#[test]
+fn the_skill_is_what_it_was_until_the_end() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    world.killed_at = Some(4);
+    let killed = bench.improve(&mut world, &options());
+    assert_eq!((killed.best, bench.versions.history().expect("one").versions.len()), (Some(0), 2));
+    assert_eq!(bench.versions.history().expect("one").current_version, 0);
+    assert_eq!(bench.skill(), SKILL);
+}
+
+#[test]
+fn a_version_that_could_not_be_examined_is_examined_again() {
+    // The first that is run is the baseline, the third step runs the first candidate.
+    for step in [1, 3] {
+        let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+        if step > 1 {
+            world.killed_at = Some(step);
+            bench.improve(&mut world, &options());
+            world.killed_at = None;
+        }
+        world.mute = true;
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!(improved.stopped, Stopped::Failed, "{improved:?}");
+        assert!(improved.failed.is_some_and(|why| why.contains("gave an answer")));
+        world.mute = false;
+        let improved = bench.improve(&mut world, &options());
+        assert_eq!((improved.stopped, improved.best), (Stopped::Target, Some(2)));
+    }
 }

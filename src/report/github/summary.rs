@@ -59,8 +59,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         let name = gate.name.name();
         writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.suite)))?;
     }
-    let cost = summary.cost_usd.map_or_else(|| "cost unknown".to_owned(), |usd| format!("{usd:.4} USD"));
-    writeln!(out, "- {:.1} s, {cost}", summary.seconds)?;
+    writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     troubles(results, out)?;
     writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
 }

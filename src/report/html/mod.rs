@@ -11,7 +11,9 @@ use std::io::Write;
 
 use super::markup::html;
 use super::{Form, Report, Results, figures};
-use crate::model::{ActivationSummary, ArmsSummary, Estimate, GateResult, Standing, Totals};
+use crate::model::{
+    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals,
+};
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -88,7 +90,12 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
     tile("Pass rate", &value, &interval(rate), out)?;
     let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
     let tokens = summary.tokens.input + summary.tokens.output;
-    tile("Cost", &cost, &format!("{} tokens", grouped(tokens)), out)?;
+    let judge = match summary.judging.map(|judging| judging.cost_usd) {
+        None => String::new(),
+        Some(Some(usd)) => format!(", judge ${usd:.2}"),
+        Some(None) => ", judge’s cost unknown".to_owned(),
+    };
+    tile("Cost", &cost, &format!("{} tokens{judge}", grouped(tokens)), out)?;
     tile("Time", &duration(summary.seconds), &format!("{} trials", grouped(summary.totals.trials)), out)?;
     writeln!(out, "</section>")
 }
@@ -203,7 +210,10 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 }
 
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let notices = results.info.notices.iter().map(|notice| format!("<li>{}</li>", html(notice)));
+    let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
+    let rivals = results.summary.rivals.iter().map(Rivals::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,
         "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \

@@ -121,6 +121,7 @@ impl Sink for LiveView {
                     return canvas.redraw(&line);
                 }
             }
+            RunEvent::ProbeFinished { probe } => return canvas.redraw(&safe(&probe.in_words())),
             RunEvent::Notice { text } => return canvas.redraw(&notice_line(text)),
             RunEvent::RunFinished { .. } => {}
         }

@@ -58,9 +58,9 @@ fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
     let rate = figures::pass_rate(&summary.pass_rate);
     writeln!(out, "- Pass rate: {rate}{}", plain(&reliability.unwrap_or_default()))?;
-    let cost = summary.cost_usd.map_or_else(|| "unknown".to_owned(), |usd| format!("{usd:.4} USD"));
+    let cost = plain(&figures::cost(summary));
     let tokens = summary.tokens.input + summary.tokens.output;
-    writeln!(out, "- Time: {:.1} s. Tokens: {tokens}. Cost: {cost}.", summary.seconds)
+    writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
 }
 
 fn gates(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
@@ -102,6 +102,12 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for notice in &results.info.notices {
         writeln!(out, "- {}", plain(notice))?;
+    }
+    for rivals in &results.summary.rivals {
+        writeln!(out, "- {}", plain(&rivals.in_words()))?;
+    }
+    for probe in &results.summary.probes {
+        writeln!(out, "- {}", plain(&probe.in_words()))?;
     }
     if results.info.scripted {
         writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;

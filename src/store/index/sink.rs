@@ -53,7 +53,10 @@ impl Sink for IndexSink {
         match event {
             RunEvent::TrialFinished { .. } if self.last.elapsed() < PAUSE => Ok(()),
             RunEvent::TrialFinished { .. } | RunEvent::RunFinished { .. } => self.follow(),
-            RunEvent::RunStarted { .. } | RunEvent::TrialStarted { .. } | RunEvent::Notice { .. } => Ok(()),
+            RunEvent::RunStarted { .. }
+            | RunEvent::ProbeFinished { .. }
+            | RunEvent::TrialStarted { .. }
+            | RunEvent::Notice { .. } => Ok(()),
         }
     }
 }

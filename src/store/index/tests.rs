@@ -36,6 +36,7 @@ fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         notes: Vec::new(),
         skills: Default::default(),
         remarks: Default::default(),
+        judging: None,
     }
 }
 

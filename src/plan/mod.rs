@@ -6,6 +6,8 @@
 use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
 use crate::settings::Settings;
 
+mod probes;
+
 /// A suite and how it is run.
 #[derive(Debug, Clone)]
 pub struct Planned {
@@ -23,7 +25,7 @@ pub struct Planned {
     pub derived_system: Option<String>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Plan {
     pub suites: Vec<Planned>,
     pub trials: Vec<Trial>,

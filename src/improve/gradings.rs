@@ -1,0 +1,31 @@
+//! What each run of a version got, in the files that writing-skills documents.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::files;
+use crate::lint::{Draft, convention_compliance};
+use crate::model::TrialRecord;
+use crate::report::{Grading, free};
+use crate::skill::SKILL_FILE;
+
+/// Writes `grading/<case>_v<version>_run<run>.json` for the runs that have scores from 1 to 5.
+pub fn write<'r>(
+    workspace: &Path,
+    version: u32,
+    skill: &Path,
+    records: impl IntoIterator<Item = &'r TrialRecord>,
+) -> std::io::Result<()> {
+    let conventions = convention_compliance(&Draft::read(&skill.join(SKILL_FILE)));
+    let folder = workspace.join("grading");
+    let mut names = BTreeSet::new();
+    for record in records {
+        let Some(grading) = Grading::of(record, version, &conventions) else { continue };
+        std::fs::create_dir_all(&folder)?;
+        files::write_json(
+            &folder.join(format!("{}.json", free(&grading.file_stem(), &mut names))),
+            &grading,
+        )?;
+    }
+    Ok(())
+}

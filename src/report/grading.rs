@@ -1,0 +1,131 @@
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::markup::cut;
+use super::safe;
+use crate::lint::ConventionCompliance;
+use crate::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
+
+/// How one run of a case was graded, in the shape that writing-skills documents, with exactly its keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A run graded by criteria from 1 to 5 (grading/<case>_v<version>_run<run>.json)")]
+pub struct Grading {
+    /// The case's id in its evals.json.
+    pub case_id: String,
+    /// Which version of the skill was graded.
+    pub version: u32,
+    /// The number of the run, from 1.
+    #[schemars(range(min = 1))]
+    pub run: u32,
+    /// The mean of all criteria, with one decimal.
+    #[schemars(range(min = 1, max = 5))]
+    pub overall_score: f64,
+    /// The mean of the required criteria; null if none has a score.
+    #[schemars(range(min = 1, max = 5))]
+    pub required_score: Option<f64>,
+    /// What each criterion got.
+    pub results: Vec<Graded>,
+    /// Whether every required criterion passed.
+    pub overall: Overall,
+    /// The conventions for skills, which no case has to ask for.
+    pub convention_compliance: ConventionCompliance,
+    /// Notable claims that the agent made.
+    pub claims: Vec<Claim>,
+    /// What was odd about the run; empty if nothing.
+    pub user_notes_summary: String,
+    /// How the case itself could be better; empty if in no way.
+    pub eval_feedback: String,
+    /// What the agent measured of itself, if anything.
+    pub execution_metrics: Map<String, Value>,
+}
+
+/// One criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Graded {
+    /// Its label in evals.json.
+    pub criterion: String,
+    /// From 1, unaddressed, to 5, exemplary.
+    #[schemars(range(min = 1, max = 5))]
+    pub score: u8,
+    /// Derived: from 3.
+    pub passed: bool,
+    /// Why it got that.
+    pub reasoning: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overall {
+    Pass,
+    Fail,
+}
+
+const LONGEST_TEXT: usize = 4000;
+
+impl Grading {
+    /// `None` where the run has no criterion with such a score, or no verdict.
+    pub fn of(record: &TrialRecord, version: u32, conventions: &ConventionCompliance) -> Option<Self> {
+        let overall = match record.verdict {
+            Verdict::Pass => Overall::Pass,
+            Verdict::Fail => Overall::Fail,
+            Verdict::NotScored(_) => return None,
+        };
+        let scored: Vec<(&CheckResult, f64)> = record
+            .checks
+            .iter()
+            .filter(|check| check.scale == Some(Scale::OneToFive))
+            .filter_map(|check| Some((check, check.score?)))
+            .collect();
+        let result = |(check, score): &(&CheckResult, f64)| {
+            let score = score.round().clamp(1.0, 5.0);
+            Graded {
+                criterion: said(&check.check),
+                score: score as u8,
+                passed: Scale::OneToFive.passes(score) == Some(true),
+                reasoning: said(&check.rationale),
+            }
+        };
+        let flags = record.checks.iter().flat_map(|check| &check.flags);
+        let feedback: Vec<String> = flags.chain(&record.remarks.uncovered).map(|line| said(line)).collect();
+        let claim = |claim: &Claim| Claim {
+            claim: said(&claim.claim),
+            verified: claim.verified,
+            evidence: said(&claim.evidence),
+        };
+        let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
+        Some(Self {
+            case_id: safe(&record.case),
+            version,
+            run: record.attempt,
+            overall_score: mean(scored.iter().map(|(_, score)| *score))?,
+            required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
+            results: scored.iter().map(result).collect(),
+            overall,
+            convention_compliance: conventions.clone(),
+            claims: record.remarks.claims.iter().map(claim).collect(),
+            user_notes_summary: notes.join("; "),
+            eval_feedback: feedback.join("; "),
+            execution_metrics: Map::new(),
+        })
+    }
+
+    /// Its file's documented name, without the ending.
+    pub fn file_stem(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let case: String = self.case_id.chars().take(100).map(plain).collect();
+        format!("{}_v{}_run{}", case.trim_start_matches('.'), self.version, self.run)
+    }
+}
+
+/// With one decimal. `None` of nothing.
+pub fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = scores.fold((0.0, 0u32), |(sum, count), score| (sum + score, count + 1));
+    (count > 0).then(|| (sum / f64::from(count) * 10.0).round() / 10.0)
+}
+
+fn said(text: &str) -> String {
+    cut(&safe(text), LONGEST_TEXT)
+}

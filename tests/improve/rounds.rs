@@ -1,0 +1,82 @@
+//! What becomes of a skill that can be mended, and of one that cannot.
+
+use serde_json::json;
+
+use super::ferry::{
+    IMPROVE, ONCE, SKILL, analysing, diligent, edit, fits, project, proposing, read, skill, suggestion,
+    usual_cases,
+};
+
+#[test]
+fn a_planted_defect_is_mended_in_two_rounds() {
+    let project = project(&usual_cases(), &diligent());
+    let improved = project.run(&IMPROVE).exits(0).json();
+    fits("improve", &improved);
+    assert_eq!((&improved["stopped"], &improved["best"]), (&json!("target"), &json!(2)), "{improved:#}");
+    assert_eq!((&improved["applied"], &improved["best_pass_rate"]), (&json!(true), &json!(1.0)));
+    assert_eq!(improved["rounds"].as_array().map(Vec::len), Some(2));
+    assert_eq!(improved["split"]["held_out"].as_array().map(Vec::len), Some(2));
+    assert_eq!(skill(&project), SKILL.replace("none", "ahoy").replace("unsaid", "named"));
+    assert_eq!(read(&project, "ferry-workspace/improve.json"), improved);
+
+    fits("history", &read(&project, "ferry-workspace/history.json"));
+    let analysis = read(&project, "ferry-workspace/rounds/1/analysis.json");
+    fits("analysis", &analysis);
+    assert_eq!((&analysis["winner_version"], &analysis["loser_version"]), (&json!("v1"), &json!("v0")));
+    assert_eq!(analysis["suggestions"].as_array().map(Vec::len), Some(1));
+    assert!(
+        improved["rounds"][1]["refused"][0]["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("not in the skill"))
+    );
+    let blind = read(&project, "ferry-workspace/rounds/1/blind.json");
+    fits("blind", &blind);
+    assert_eq!(blind["cases"].as_array().map(Vec::len), improved["split"]["tuning"].as_array().map(Vec::len));
+    fits("comparison", &read(&project, "ferry-workspace/rounds/1/case-1/order-1/comparison.json"));
+    fits("version-score", &read(&project, "ferry-workspace/v2/score.json"));
+
+    let listed = project.run(&["versions", "ferry", "--json"]).exits(0).json();
+    assert_eq!((&listed["best"], &listed["current_version"]), (&json!(2), &json!(2)));
+    let found = project.run(&[
+        "compare",
+        "v0",
+        "v2",
+        "--blind",
+        "--of",
+        "ferry",
+        "--script",
+        "ferry/evals/script.yaml",
+        "--json",
+    ]);
+    assert_eq!(found.exits(0).json()["ties"], 6, "versions are compared by what their runs gave");
+
+    // It was finished, so the next loop is another, and finds nothing left to do.
+    let ran = project.run(&["improve", "ferry", "--sandbox", "off"]).exits(0);
+    assert!(ran.stdout.contains("too easy") && ran.stdout.contains("v2 stays"), "{}", ran.stdout);
+    let forced = project.run(&[&IMPROVE[..], &["--force"]].concat()).exits(0).json();
+    assert_eq!((&forced["stopped"], &forced["best"]), (&json!("flat"), &json!(2)));
+}
+
+#[test]
+fn what_cannot_be_mended_ends_after_two_flat_rounds_and_v0_stays() {
+    let useless = [
+        proposing(
+            "first",
+            "(?s)Harbour: unsaid.*Propose edits",
+            &[edit("Harbour: unsaid.", "Harbour: unsaid!")],
+        ),
+        analysing(
+            "more",
+            "Analyse why v0 did better than v1",
+            &[suggestion("Harbour: unsaid.", "Harbour: unsaid?")],
+        ),
+    ];
+    let project = project(&usual_cases(), &useless);
+    let improved = project.run(&ONCE).exits(0).json();
+    assert_eq!((&improved["stopped"], &improved["best"]), (&json!("flat"), &json!(0)), "{improved:#}");
+    assert_eq!(improved["rounds"].as_array().map(Vec::len), Some(2));
+    assert!(improved["rounds"][0]["why"].as_str().is_some_and(|why| why.contains("no better")));
+    assert_eq!(skill(&project), SKILL);
+    let listed = project.run(&["versions", "ferry"]).exits(0).stdout;
+    assert!(listed.contains("* v0") && listed.contains("(rejected: it does no better)"), "{listed}");
+}
