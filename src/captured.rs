@@ -184,6 +184,7 @@ async fn mark_case(
         arm: Arm::WithSkill,
         skills: Vec::new(),
         leave: Leave { run_code: false, network: captured.network },
+        offered: Vec::new(),
     };
     let marked = match means {
         Some(means) => {

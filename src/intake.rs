@@ -22,7 +22,7 @@ use crate::gateway::{
     Upstream,
 };
 use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, SkillRef, Suite, Trial};
+use crate::model::{Diagnostics, Expect, GateName, SkillRef, Suite, Trial};
 use crate::pipeline::{Prior, Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
@@ -254,6 +254,7 @@ pub fn settle(
                 suite.name
             ));
         }
+        notices.extend(names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)));
         let script = choose_script(ask, &suite, &names);
         let mode_text =
             modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
@@ -268,6 +269,18 @@ pub fn settle(
         planned.push(Planned { suite, settings, agents: names, project, script, mode_text, derived_system });
     }
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// What is told where an agent does not show what it takes up, and the suite asks for it.
+fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
+    let asks = suite.can_measure(GateName::Recall) && !agent.decoder.shows_skills;
+    asks.then(|| {
+        format!(
+            "the stream of agent {} shows no skills, so their copies for suite {} carry a marker line; where \
+             it does not turn up, whether a skill fired stays unknown",
+            agent.name, suite.name
+        )
+    })
 }
 
 /// The same for looking at: nothing has to be installed or to exist.

@@ -16,7 +16,7 @@ use crate::plan::{Plan, Planned};
 use crate::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const GENERATION: u32 = 2;
+const GENERATION: u32 = 3;
 
 /// Keys for the trials of a plan. Whatever several trials share is read once.
 pub struct Keys<'k> {
@@ -78,7 +78,8 @@ impl<'k> Keys<'k> {
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
-    /// The program itself and what the user sets for it: another version may answer otherwise.
+    /// The program itself, how it is called and read, and what the user sets for it: another version may
+    /// answer otherwise.
     fn program(&mut self, name: &str) -> Digest {
         if let Some(known) = self.programs.get(name) {
             return known.clone();
@@ -91,7 +92,12 @@ impl<'k> Keys<'k> {
             .iter()
             .filter_map(|name| self.user_env.get(name).map(|value| format!("{name}={value}")))
             .collect();
-        let digest = Digest::of_parts([name, &identity, &env.join("\n")].map(str::as_bytes));
+        let called = agent.map(|agent| {
+            let Agent { first, later, decoder, skills_dir, env, .. } = agent;
+            format!("{first:?}\n{later:?}\n{}\n{skills_dir}\n{env:?}", decoder.name)
+        });
+        let parts = [name, &identity, &env.join("\n"), &called.unwrap_or_default()];
+        let digest = Digest::of_parts(parts.map(str::as_bytes));
         self.programs.insert(name.to_owned(), digest.clone());
         digest
     }

@@ -5,13 +5,14 @@
 //! Never: runs an agent; finds anything in a run that did not come to its end.
 
 use crate::gateway::{Prices, Scope};
-use crate::judge::{Exhibit, Judge, Mark, Marks, Questions, Sitting};
+use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
     Need, Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why,
     WorkspaceView,
 };
 use crate::score::{self, Names};
+use crate::skill::Skill;
 
 /// What one trial is marked by.
 pub struct Sheet<'s> {
@@ -24,6 +25,20 @@ pub struct Sheet<'s> {
     pub skills: Vec<(String, String)>,
     /// What checks may do.
     pub leave: Leave<'s>,
+    /// The skills that a model is shown where it is to predict which fires.
+    pub offered: Vec<Offered>,
+}
+
+/// The skills of a suite and their rivals, as agents are offered them; none if nothing is predicted.
+pub fn offered(suite: &Suite, checks: &[&Check]) -> Vec<Offered> {
+    if !checks.iter().any(|check| predicted(check).is_some()) {
+        return Vec::new();
+    }
+    let placed = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| {
+        let read = Skill::read(skill.path.as_ref()?).ok()?;
+        Some(Offered { name: skill.name.clone(), description: read.description.unwrap_or_default() })
+    });
+    placed.collect()
 }
 
 /// Who judges, and where.
@@ -105,8 +120,13 @@ impl Sheet<'_> {
         let mut findings = score::mark(&self.checks, seen, workspace, self.leave);
         let names = self.names();
         for (check, finding) in self.checks.iter().zip(&mut findings) {
-            if let CheckKind::Activation(activation) = &check.kind {
-                *finding = Some(score::mark_activation(activation, seen, &names));
+            if let CheckKind::Activation(activation) = &check.kind
+                && activation.by == By::Observed
+            {
+                let told = self.is_told(&activation.skills, seen);
+                let untold = || Finding::not_scored(Why::CheckFailed(INVOKED.to_owned()));
+                let found = || score::mark_activation(activation, seen, &names);
+                *finding = Some(if told { found() } else { untold() });
             }
         }
         findings
@@ -119,7 +139,7 @@ impl Sheet<'_> {
         given: &[Given],
         jury: &Jury<'_>,
     ) -> Marks {
-        let questions = Questions::of(self.checks.iter().copied());
+        let questions = Questions::of(self.checks.iter().copied()).in_situation(self.situation());
         if questions.is_empty() || !seen.ended.can_be_marked() {
             return questions.unanswered(&Why::Ended(seen.ended));
         }
@@ -169,13 +189,32 @@ impl Sheet<'_> {
             seen.activated.iter().map(|activated| names.own(&activated.skill).to_owned()).collect();
         activated.sort_unstable();
         activated.dedup();
-        let invoked = match &self.case.stimulus {
+        SkillUse { about, activated, invoked: self.is_invoked() }
+    }
+
+    /// Whether the user names the skill, which leaves the agent nothing to decide.
+    fn is_invoked(&self) -> bool {
+        let names = self.names();
+        match &self.case.stimulus {
             Stimulus::SkillCommand { .. } => true,
             Stimulus::Turns(turns) => {
-                turns.first().and_then(|turn| commanded(turn)).is_some_and(|name| names.has(name))
+                turns.iter().flat_map(|turn| commanded(turn)).any(|name| names.has(name))
             }
+        }
+    }
+
+    /// Whether the run can say that a skill did not fire: one that the user named may have been taken up
+    /// without a trace.
+    fn is_told(&self, skills: &[String], seen: &Observation) -> bool {
+        !self.is_invoked() || score::fired(skills, seen, &self.names()) != Fired::No
+    }
+
+    fn situation(&self) -> Situation {
+        let turns = match &self.case.stimulus {
+            Stimulus::Turns(turns) => turns.clone(),
+            Stimulus::SkillCommand { args } => vec![args.clone()],
         };
-        SkillUse { about, activated, invoked }
+        Situation { offered: self.offered.clone(), turns }
     }
 
     fn names(&self) -> Names {
@@ -194,7 +233,8 @@ impl Sheet<'_> {
     /// Whether the skill that the case is about fired. A skill invoked by its command did not
     /// fire by itself, so that says nothing.
     fn fired(&self, seen: &Observation) -> Option<bool> {
-        if matches!(self.case.stimulus, Stimulus::SkillCommand { .. }) || self.skills.is_empty() {
+        let invoked = matches!(self.case.stimulus, Stimulus::SkillCommand { .. });
+        if invoked || self.skills.is_empty() || !needs_agent(&self.checks) {
             return None;
         }
         let asked = self.checks.iter().find_map(|check| match &check.kind {
@@ -205,17 +245,28 @@ impl Sheet<'_> {
             asked.unwrap_or_else(|| self.suite.skills.iter().map(|skill| skill.name.clone()).collect());
         match score::fired(&skills, seen, &self.names()) {
             Fired::Yes(_) => Some(true),
-            Fired::No => Some(false),
-            Fired::Unknown(_) => None,
+            Fired::No if !self.is_invoked() => Some(false),
+            Fired::No | Fired::Unknown(_) => None,
         }
     }
 }
 
-/// The skill that a prompt names as a command: `/name`, `$name`, also with its plugin before it.
-fn commanded(prompt: &str) -> Option<&str> {
-    let rest = prompt.trim_start().strip_prefix(['/', '$'])?;
-    let word = rest.split(|c: char| c.is_whitespace()).next()?;
-    word.rsplit(':').next().filter(|name| !name.is_empty())
+const INVOKED: &str = "the prompt itself names the skill, which may leave no trace of its being taken up";
+
+/// What a prompt names as skills: `/name` at its beginning, `$name` anywhere, also with a plugin before it.
+fn commanded(prompt: &str) -> impl Iterator<Item = &str> {
+    let words = prompt.split_whitespace().enumerate();
+    let named = words.filter_map(|(at, word)| match at {
+        0 => word.strip_prefix(['/', '$']),
+        _ => word.strip_prefix('$'),
+    });
+    let names = named.filter_map(|word| word.rsplit(':').next());
+    names.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
+}
+
+/// Whether anything is asked that only a run can show. What is merely predicted needs none.
+pub fn needs_agent(checks: &[&Check]) -> bool {
+    checks.is_empty() || checks.iter().any(|check| predicted(check).is_none())
 }
 
 /// A check to which nobody can find an answer.
@@ -263,14 +314,15 @@ mod tests {
     #[test]
     fn a_skill_that_the_user_names_is_recognised() {
         for (prompt, expected) in [
-            ("/greeter Alice", Some("greeter")),
-            ("  $greeter", Some("greeter")),
-            ("/harbour:greeter now", Some("greeter")),
-            ("Use /greeter", None),
-            ("/ nothing", None),
-            ("greeter", None),
+            ("/greeter Alice", &["greeter"][..]),
+            ("  $greeter", &["greeter"]),
+            ("/harbour:greeter now", &["greeter"]),
+            ("Greet Alice with $greeter, then $waver.", &["greeter", "waver"]),
+            ("Look into /greeter", &[]),
+            ("/ nothing", &[]),
+            ("greeter", &[]),
         ] {
-            assert_eq!(commanded(prompt), expected, "{prompt}");
+            assert_eq!(commanded(prompt).collect::<Vec<&str>>(), expected, "{prompt}");
         }
     }
 }

@@ -349,12 +349,13 @@ struct Watched {
 
 /// Runs the agent, clears up after it, and observes.
 async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
-    let Conversed { raw, mut notes, held } = prepared.converse(exam).await;
+    let Conversed { raw, mut notes, held } = prepared.run(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
+    seen.hear(&prepared.workspace.canaries);
     Watched { seen, turns, notes, held }
 }
 

@@ -21,6 +21,8 @@ pub struct Recalled {
     /// The skills under test: their own names, and those they had in the room.
     pub skills: Vec<(String, String)>,
     pub given: Vec<Given>,
+    /// Whether no agent was run, because all that was asked was a prediction.
+    pub only_predicted: bool,
 }
 
 /// Reads a trial's folder. An error says what is missing.
@@ -28,7 +30,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
     let facts = TrialFacts::read(folder)?;
     let turns = decoded(&facts, &folder.join("transcript.jsonl"))?;
     let raw = RawRun { turns, seconds: facts.seconds };
-    let seen = Observation {
+    let mut seen = Observation {
         // What ended the run and what it cost, the stream alone does not say.
         ended: facts.ended,
         ended_because: facts.ended_because,
@@ -36,6 +38,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         cost_usd: facts.cost_usd,
         ..observe(raw, facts.files.clone(), false)
     };
+    seen.hear(&facts.canaries);
     let changes = facts.files.into_iter().map(|file| (file.path, file.change)).collect();
     let kept = folder.join("files");
     Ok(Recalled {
@@ -43,6 +46,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         workspace: KeptWorkspace { view: FolderView::new(&kept), changes, left: facts.left },
         skills: facts.skills.into_iter().map(|skill| (skill.name, skill.staged_as)).collect(),
         given: facts.given,
+        only_predicted: facts.only_predicted,
     })
 }
 

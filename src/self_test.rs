@@ -140,6 +140,7 @@ fn sheet<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Sheet<
         arm: Arm::WithSkill,
         skills: Vec::new(),
         leave: Leave { run_code: true, network: None },
+        offered: Vec::new(),
     }
 }
 

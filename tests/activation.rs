@@ -120,12 +120,34 @@ fn a_skill_that_the_prompt_names_is_counted_apart() {
     let project = suite(
         &json!([{"name": "gull", "plugin": "birds", "test_cases": [
             case("/gull takes gull", "must_activate"),
+            case("$gull takes gull", "must_activate"),
+            case("/birds:gull takes gull", "must_activate"),
+            case("With $gull, it takes gull", "must_activate"),
             case("takes gull", "must_activate"),
         ]}]),
         &json!([]),
     );
     let found = run(&project, 0)["activation"].clone();
-    assert_eq!((counts(&found)[0], &found["invoked"]), (2, &json!(2)));
+    assert_eq!((counts(&found), &found["invoked"]), ([2, 0, 0, 0, 0, 0], &json!(8)));
+    let text = project.run(&["show"]).exits(0).stdout;
+    assert!(text.contains("8 runs named the skill themselves"), "{text}");
+}
+
+/// The agents' own streams do not show what the user invokes.
+#[test]
+fn a_skill_that_the_prompt_names_never_counts_as_did_not_fire() {
+    for expectation in ["must_activate", "should_not_activate", "acceptable"] {
+        let cases =
+            json!([case("$gull takes nothing", expectation), case("/gull takes nothing", expectation)]);
+        let skills = json!([{"name": "gull", "plugin": "birds", "test_cases": cases}]);
+        let summary = run(&suite(&skills, &json!([])), 3);
+        let found = &summary["activation"];
+        assert_eq!((counts(found), &found["invoked"]), ([0; 6], &json!(4)), "{expectation}");
+        assert_eq!(summary["totals"]["not_scored"], 4, "{expectation}");
+        for case in summary["cases"].as_array().expect("cases") {
+            assert_eq!(case["fired"], json!({"yes": 0, "no": 0, "unknown": 2}), "{expectation}");
+        }
+    }
 }
 
 /// Rooms of their own: what runs beside a trial changes nothing in it.
@@ -283,4 +305,92 @@ cases:
     let more = ["--script", "script.yaml", "--json"];
     let tried = project.run(&[&tried[..], &more[..]].concat()).exits(1).json();
     assert_eq!(tried["activation"]["routing"][0]["fired"], "pike");
+}
+
+const TOLD: &str = "\
+practicum: 1
+skill: ../gull
+workspace: empty
+run: { agents: [own] }
+gates: { pass_rate: 0.0 }
+cases:
+  - { id: wanted, prompt: speak, activation: must }
+  - { id: unwanted, prompt: be quiet, activation: must_not }
+";
+
+/// An agent of one's own with this script and decoder.
+fn own_agent(script: &str, decoder: &str) -> Project {
+    let project = Project::new(&[
+        ("gull/SKILL.md", &skill("gull")),
+        ("pike/SKILL.md", &skill("pike")),
+        ("evals/a.practicum.yaml", TOLD),
+        ("agent.sh", script),
+    ]);
+    let path = project.path().join("agent.sh");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"{decoder}\"\n",
+            path.display()
+        ),
+    );
+    project
+}
+
+fn fired(summary: &Value) -> Vec<[u64; 3]> {
+    let counts = |case: &Value| ["yes", "no", "unknown"].map(|key| case["fired"][key].as_u64().expect(key));
+    summary["cases"].as_array().expect("cases").iter().map(counts).collect()
+}
+
+#[test]
+fn a_canary_shows_what_a_plain_stream_does_not_and_its_silence_is_no_did_not_fire() {
+    let run = |project: &Project, more: &[&str]| {
+        let args = ["run", "evals", "--sandbox", "off", "--json", "--allow-unscored", "1"];
+        project.run(&[&args[..], more].concat())
+    };
+    // It prints what it reads, as long as it is not told to be quiet.
+    let echoes = "case \"$1\" in *quiet*) echo hush ;; *) cat .agents/skills/gull/SKILL.md ;; esac";
+    let project = own_agent(echoes, "text");
+    let ran = run(&project, &[]);
+    assert!(ran.stderr.contains("carry a marker line"), "{}", ran.stderr);
+    let summary = ran.exits(0).json();
+    assert_eq!(fired(&summary), [[1, 0, 0], [0, 0, 1]], "fired, and unknown: {summary}");
+    assert_eq!(summary["probes"][0]["fired"], true);
+    assert_eq!((&summary["activation"]["tn"], &summary["activation"]["error"]), (&json!(0), &json!(1)));
+    let trials = project.only_run().join("trials");
+    let wanted = std::fs::read_dir(trials).expect("trials").flatten().map(|entry| entry.path());
+    let mut wanted = wanted.filter(|path| path.display().to_string().contains("/wanted"));
+    let wanted = wanted.next().expect("a trial");
+    let checks = std::fs::read_to_string(wanted.join("checks.json")).expect("checks");
+    assert!(checks.contains("showed a line of its SKILL.md in its answer"), "{checks}");
+    let output = std::fs::read_to_string(wanted.join("output.txt")).expect("output");
+    let without_marker: Vec<&str> = output.lines().filter(|line| !line.starts_with("<!-- ")).collect();
+    assert_eq!(without_marker.join("\n"), skill("gull").trim_end(), "one line, and nothing else");
+
+    let again = project.run(&["grade", "latest", "--json", "--allow-unscored", "1"]);
+    assert_eq!(fired(&again.exits(0).json()["summary"]), [[1, 0, 0], [0, 0, 1]], "also when marked again");
+
+    // Another skill's canary is not this one's.
+    let project = own_agent("cat .agents/skills/pike/SKILL.md", "text");
+    let summary = run(&project, &["--with-skill", "pike", "--no-probe"]).exits(3).json();
+    assert_eq!(fired(&summary), [[0, 0, 1], [0, 0, 1]]);
+
+    // A guess at what it looks like is none.
+    let project = own_agent("echo '<!-- 00000000000000000000000000000000 -->'", "text");
+    assert_eq!(fired(&run(&project, &["--no-probe"]).exits(3).json()), [[0, 0, 1], [0, 0, 1]]);
+}
+
+#[test]
+fn where_skills_show_the_staged_skill_is_the_skill_byte_for_byte() {
+    let script = "echo '{\"type\":\"start\",\"schema_version\":1}'
+cp .agents/skills/gull/SKILL.md copy.md
+echo '{\"type\":\"end\",\"ending\":\"finished\"}'";
+    let project = own_agent(script, "practicum-jsonl");
+    let ran = project.run(&["run", "evals", "--sandbox", "off", "--no-probe", "--json"]);
+    assert!(!ran.stderr.contains("marker"), "{}", ran.stderr);
+    assert_eq!(fired(&ran.json()), [[0, 1, 0], [0, 1, 0]]);
+    for trial in std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten() {
+        let copy = std::fs::read_to_string(trial.path().join("files/copy.md")).expect("the copy");
+        assert_eq!(copy, skill("gull"));
+    }
 }

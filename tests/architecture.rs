@@ -33,7 +33,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("aggregate", &["model", "stats"]),
     ("compare", &["model", "stats", "aggregate"]),
     ("recall", &["model", "agents", "observe", "run", "stage", "store"]),
-    ("marking", &["model", "gateway", "judge", "score"]),
+    ("marking", &["model", "gateway", "judge", "score", "skill"]),
     ("web", &["model", "score"]),
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),

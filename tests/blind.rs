@@ -3,7 +3,6 @@
 mod common;
 
 use common::Project;
-use practicum::improve::Comparison;
 use serde_json::{Value, json};
 
 /// Says what its skill says last.
@@ -234,25 +233,38 @@ fn a_bare_command_needs_words_for_the_judge() {
     let ran = project.run(&["compare", &bare, &bare, "--blind", "--script", "biased.yaml"]).exits(2);
     assert!(ran.stderr.contains("user_prompt"), "{}", ran.stderr);
     let worded = run(&spec(r#", "user_prompt": "Please speak.""#));
-    let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "biased.yaml", "--json"]);
+    // It answers only who shows it the words, and not the command.
+    let request = r"(?s)The request:\s+\S+\s+Please speak\.\s+\S+\s+Output A:";
+    let judge = json!({"practicum_script": 1, "scenarios": [
+        {"name": "bare", "to": "judge", "when": "/gull", "steps": ["I was shown a command."]},
+        {"name": "worded", "to": "judge", "when": {"regex": request}, "steps": answer("A", &DOCUMENTED)},
+    ]});
+    project.write("reader.yaml", &judge.to_string());
+    let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "reader.yaml", "--json"]);
     assert_eq!(found.exits(0).json()["ties"], 1);
+    let kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept");
+    let folder = kept.flatten().next().expect("one").path();
+    assert_eq!(read(&folder.join("case-1/order-1/comparison.json"))["eval_prompt"], "Please speak.");
+    project.write(path, &spec(""));
+    let ran = project.run(&["improve", ".claude/skills/gull", "--agent", "own"]).exits(2);
+    assert!(ran.stderr.contains("user_prompt"), "{}", ran.stderr);
+    assert!(!project.path().join(".claude/skills/gull-workspace").exists(), "nothing was begun");
 }
 
 #[test]
-fn a_documented_comparison_is_read_and_written_as_it_is() {
-    let documented: Value =
-        serde_json::from_str(include_str!("fixtures/versions/comparison.json")).expect("JSON");
-    fits("comparison", &documented);
-    let read: Comparison = serde_json::from_value(documented.clone()).expect("a comparison");
-    assert_eq!(serde_json::to_value(&read).expect("JSON"), documented);
-    let schema = practicum::schema::schema("comparison").expect("a schema");
-    for (at, wrong) in [
-        ("/winner", json!("tie")),
-        ("/scores/content_value/A", json!(0)),
-        ("/scores/content_value/B", json!(11)),
-    ] {
-        let mut document = documented.clone();
-        *document.pointer_mut(at).expect("there") = wrong;
-        assert!(!jsonschema::draft202012::is_valid(schema, &document), "{at}");
-    }
+fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
+    let project = project();
+    project.write("gull/SKILL.md", &skill("kee-ow"));
+    let args =
+        ["run", "evals", "--json", "--sandbox", "off", "--no-judge", "--arm", "without", "--arm", "with"];
+    let both = project.run(&args).json()["run"].as_str().expect("an id").to_owned();
+    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r",
+        "scores": {"judge-it-sounds-like-a-gull": {"A": 5, "B": 5}}}}]}]);
+    let judge = json!({"practicum_script": 1, "scenarios": [
+        {"name": "both", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:.*kee-ow"}, "steps": scores},
+    ]});
+    project.write("reader.yaml", &judge.to_string());
+    let found =
+        project.run(&["compare", &both, &both, "--blind", "--script", "reader.yaml", "--json"]).exits(0);
+    assert_eq!(found.json()["ties"], 6);
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use practicum::agents::{Transcript, decoder};
-use practicum::model::ActivationEvidence::{ReadSkillFile, SkillTool};
+use practicum::model::ActivationEvidence::{Canary, ReadSkillFile, SkillTool};
 use practicum::model::Ended::{
     ApiFailed, AuthFailed, Cancelled, Crashed, Finished, OverBudget, RateLimited, TimedOut as TookTooLong,
 };
@@ -286,6 +286,7 @@ fn activation(seen: &Observation) -> Vec<String> {
         match &one.evidence {
             SkillTool => format!("{skill} by its tool"),
             ReadSkillFile { .. } => format!("{skill} by reading it"),
+            Canary { .. } => unreachable!("no recording was made with one"),
         }
     });
     named.collect()

@@ -106,6 +106,10 @@ fn the_parts_of_one_run() {
     let one = &arms["comparisons"][0];
     assert_eq!((&one["before"]["name"], &one["after"]["name"]), (&json!("without"), &json!("with")));
     assert_eq!((&one["verdict"], &one["difference"]["value"]), (&json!("better"), &json!(1.0)));
+    let rate = |side: &str| (one[side]["pass_rate"]["value"].clone(), one[side]["pass_rate"]["n"].clone());
+    assert_eq!((rate("before"), rate("after")), ((json!(0.0), json!(20)), (json!(1.0), json!(20))));
+    let text = project.run(&["compare", &id, "--by", "arm"]).exits(0).stdout;
+    assert!(text.contains("0.00 [0.00") && text.contains("→ 1.00 ["), "{text}");
     let agents = project.run(&["compare", &id, "--by", "agent", "--json"]).exits(0).json();
     assert_eq!(agents["comparisons"][0]["differs"], json!(["agent: other → own"]));
     assert_eq!(agents["comparisons"][0]["cases"].as_array().map(Vec::len), Some(4));

@@ -14,22 +14,26 @@ struct Example {
     files: usize,
     cases: usize,
     trials: usize,
+    /// Those that fail on purpose.
+    failing: usize,
 }
 
-const EXAMPLES: [Example; 7] = [
-    Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3 },
+const EXAMPLES: [Example; 8] = [
+    Example { name: "release-notes", more: &[], files: 1, cases: 3, trials: 3, failing: 0 },
     Example {
         name: "skillet",
         more: &["--skill", "examples/skillet/skills/incident-update"],
         files: 3,
         cases: 3,
         trials: 9,
+        failing: 0,
     },
-    Example { name: "skill-test", more: &[], files: 1, cases: 8, trials: 16 },
-    Example { name: "bmad", more: &[], files: 2, cases: 6, trials: 14 },
-    Example { name: "clauditor", more: &[], files: 1, cases: 5, trials: 6 },
-    Example { name: "writing-skills", more: &[], files: 1, cases: 2, trials: 2 },
-    Example { name: "skill-creator", more: &[], files: 2, cases: 6, trials: 16 },
+    Example { name: "skill-test", more: &[], files: 1, cases: 8, trials: 16, failing: 0 },
+    Example { name: "bmad", more: &[], files: 2, cases: 6, trials: 14, failing: 0 },
+    Example { name: "clauditor", more: &[], files: 1, cases: 5, trials: 6, failing: 0 },
+    Example { name: "writing-skills", more: &[], files: 1, cases: 2, trials: 2, failing: 0 },
+    Example { name: "skill-creator", more: &[], files: 2, cases: 6, trials: 16, failing: 0 },
+    Example { name: "improving", more: &[], files: 1, cases: 6, trials: 6, failing: 4 },
 ];
 
 /// A copy of the examples, so that no record is left in this checkout.
@@ -48,8 +52,18 @@ impl Example {
 
     fn script(&self) -> String {
         // The native format names its script itself, so that it lies among the evals.
-        let place = if self.name == "release-notes" { "evals/" } else { "" };
+        let place = match self.name {
+            "release-notes" => "evals/",
+            "improving" => "skills/ferry-notice/evals/",
+            _ => "",
+        };
         format!("{}/{place}script.yaml", self.folder())
+    }
+
+    /// How a run ends, and its trials: passed, failed, not scored.
+    fn expected(&self) -> (i32, [u64; 3]) {
+        let (trials, failing) = (self.trials as u64, self.failing as u64);
+        (i32::from(failing > 0), [trials - failing, failing, 0])
     }
 
     fn run(&self, project: &Project, script: &str, more: &[&str]) -> Ran {
@@ -102,11 +116,12 @@ fn every_example_is_without_errors_and_warnings() {
 }
 
 #[test]
-fn every_example_runs_offline_and_passes() {
+fn every_example_runs_offline_and_ends_as_it_should() {
     let project = copy();
     for example in &EXAMPLES {
-        let summary = example.run(&project, &example.script(), &[]).exits(0).json();
-        assert_eq!(numbers(&summary, "totals"), [example.trials as u64, 0, 0], "{}", example.name);
+        let (exit, totals) = example.expected();
+        let summary = example.run(&project, &example.script(), &[]).exits(exit).json();
+        assert_eq!(numbers(&summary, "totals"), totals, "{}", example.name);
         // Each quote of the scripted judge is in the record, or its mark would say that it is not.
         let runs = project.path().join(example.folder()).join(".practicum/runs");
         let runs = if runs.exists() { runs } else { project.path().join(".practicum/runs") };
@@ -123,9 +138,9 @@ fn every_example_runs_offline_and_passes() {
         // Marked again from what was kept, nothing changes.
         let (folder, script) = (example.folder(), example.script());
         let again = ["grade", "latest", "--project", &folder, "--script", &script, "--json"];
-        let again = project.run(&again).exits(0).json();
+        let again = project.run(&again).exits(exit).json();
         assert_eq!(again["changes"], serde_json::json!([]), "{}", example.name);
-        assert_eq!(numbers(&again["summary"], "totals"), [example.trials as u64, 0, 0], "{}", example.name);
+        assert_eq!(numbers(&again["summary"], "totals"), totals, "{}", example.name);
         std::fs::remove_dir_all(project.path().join(".practicum")).ok();
     }
 }

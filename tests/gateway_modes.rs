@@ -277,7 +277,9 @@ fn what_a_judge_costs_is_told_apart() {
     );
     project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 5, cache_read = 0, cache_write = 0 }\n");
     let model = model(&project);
-    let told = run(&project, Some(&model), &["--prices", "prices.toml", "--model", "nobody-knows"]).exits(0);
+    let told =
+        run(&project, Some(&model), &["--prices", "prices.toml", "--model", "nobody-knows", "--no-probe"])
+            .exits(0);
     let summary = told.json();
     assert_eq!(summary["judging"]["cost_usd"], 7.0, "{summary}");
     assert_eq!(summary["judging"]["tokens"]["output"], 1_000_000, "{summary}");

@@ -67,6 +67,9 @@ fn candidates_are_sifted_and_written_for_review() {
     assert!(jsonschema::draft202012::is_valid(schema, &captured), "{captured:#}");
     assert_eq!((&captured["asked"], &captured["passed"]), (&json!("A known trip."), &json!(false)));
     project.run(&["capture", "ferry", "--case", "none*"]).exits(2);
+    project.write("barge/SKILL.md", &SKILL.replace("ferry", "barge"));
+    let ran = project.run(&["capture", "barge"]).exits(2);
+    assert!(ran.stderr.contains("is not about barge"), "{}", ran.stderr);
 
     let found = project.run(&[&PROPOSE[..], &["--json"]].concat()).exits(0).json();
     let schema = practicum::schema::schema("propose").expect("a schema");

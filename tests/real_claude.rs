@@ -85,32 +85,6 @@ fn what_the_model_does_is_seen() {
                 ..Move::FINE
             },
             Move {
-                name: "a skill",
-                scenarios: Some(
-                    "  - steps:
-      - { tools: [{ name: Skill, input: { skill: greeter } }], USAGE }
-      - { text: 'Ahoy, Alice!', USAGE }
-",
-                ),
-                fired: "yes",
-                tokens: [200, 20],
-                ..Move::FINE
-            },
-            Move {
-                name: "another tool before the skill",
-                scenarios: Some(
-                    "  - steps:
-      - { tools: [{ name: Bash, input: { command: ls, description: looks } }], USAGE }
-      - { tools: [{ name: Skill, input: { skill: greeter } }], USAGE }
-      - { text: 'Ahoy, Alice!', USAGE }
-",
-                ),
-                checks: "      - tool_order: [Bash, Skill]\n",
-                fired: "yes",
-                tokens: [300, 30],
-                ..Move::FINE
-            },
-            Move {
                 name: "files",
                 scenarios: Some(
                     "  - steps:
@@ -192,22 +166,6 @@ fn what_the_api_does_is_not_a_failed_eval() {
                 name: "429 for ever",
                 scenarios: Some("  - steps: [{ error: 429 }]\n"),
                 ended: "rate_limited",
-                ..Move::FAILED
-            },
-            Move {
-                name: "529 for ever",
-                scenarios: Some("  - steps: [{ error: 529 }]\n"),
-                ended: "api_failed",
-                ..Move::FAILED
-            },
-            Move {
-                name: "529 after the skill was taken up",
-                scenarios: Some(
-                    "  - steps: [{ tools: [{ name: Skill, input: { skill: greeter } }], USAGE }, { error: 529 }]\n",
-                ),
-                ended: "api_failed",
-                fired: "yes",
-                tokens: [100, 10],
                 ..Move::FAILED
             },
             Move {

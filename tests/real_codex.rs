@@ -110,31 +110,6 @@ fn what_the_model_does_is_seen() {
                 ..Move::FINE
             },
             Move {
-                name: "a skill",
-                scenarios: Some(
-                    "  - steps:
-      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
-      - { text: 'Ahoy, Alice!', USAGE }
-",
-                ),
-                fired: "yes",
-                tokens: [200, 20],
-                ..Move::FINE
-            },
-            Move {
-                name: "another tool before the skill",
-                scenarios: Some(
-                    "  - steps:
-      - { tools: [{ name: exec_command, input: { cmd: ls } }], USAGE }
-      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
-      - { text: 'Ahoy, Alice!', USAGE }
-",
-                ),
-                fired: "yes",
-                tokens: [300, 30],
-                ..Move::FINE
-            },
-            Move {
                 name: "files",
                 scenarios: Some(
                     "  - steps:
@@ -216,28 +191,9 @@ fn what_the_api_does_is_not_a_failed_eval() {
                 ..Move::FAILED
             },
             Move {
-                name: "529 for ever",
-                scenarios: Some("  - steps: [{ error: 529 }]\n"),
-                ended: "api_failed",
-                ..Move::FAILED
-            },
-            Move {
                 name: "503 for ever",
                 scenarios: Some("  - steps: [{ error: 503 }]\n"),
                 ended: "api_failed",
-                ..Move::FAILED
-            },
-            Move {
-                name: "529 after the skill was read",
-                scenarios: Some(
-                    "  - steps:
-      - { tools: [{ name: exec_command, input: { cmd: cat .agents/skills/greeter/SKILL.md } }], USAGE }
-      - error: 529
-",
-                ),
-                ended: "api_failed",
-                fired: "yes",
-                // A turn that fails says nothing of its tokens.
                 ..Move::FAILED
             },
             Move {

@@ -3,7 +3,6 @@
 mod common;
 
 use common::Project;
-use practicum::improve::Analysis;
 use serde_json::{Value, json};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nSay hello.\n";
@@ -49,11 +48,14 @@ fn read(project: &Project, path: &str) -> String {
 
 #[test]
 fn an_edit_is_shown_and_applied_when_asked_for() {
-    let project = project(&[edit(Value::Null, "Say hello.", "Say kee-ow.", "speaks/cry")]);
+    let mut proposed = edit(Value::Null, "Say hello.", "Say kee-ow.", "speaks/cry");
+    proposed["checks"] = json!(["speaks/cry", "made/up"]);
+    let project = project(&[proposed]);
     let args = ["suggest", "gull", "--script", "proposer.yaml"];
     let ran = project.run(&args).exits(0);
     assert!(ran.stdout.contains("-Say hello.\n+Say kee-ow.\n"), "{}", ran.stdout);
-    assert!(ran.stdout.contains("for speaks/cry"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(for speaks/cry)"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("nothing was changed"), "{}", ran.stderr);
     assert_eq!(read(&project, "gull/SKILL.md"), SKILL);
     let edits = project.run(&[&args[..], &["--apply", "--json"]].concat()).exits(0).json();
     let schema = practicum::schema::schema("suggest").expect("a schema");
@@ -63,10 +65,13 @@ fn an_edit_is_shown_and_applied_when_asked_for() {
     project.run(&["restore", "gull", "v0"]).exits(0);
     assert_eq!(read(&project, "gull/SKILL.md"), SKILL);
     let ran = project.run(&[&args[..], &["--apply", "--run", "latest"]].concat()).exits(0);
-    assert!(ran.stdout.contains("practicum restore"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("practicum restore gull v0 brings back"), "{}", ran.stdout);
     project.run(&["run", "gull", "--sandbox", "off"]).exits(0);
     let ran = project.run(&args).exits(0);
     assert!(ran.stderr.contains("nothing failed"), "{}", ran.stderr);
+    let edits = project.run(&[&args[..], &["--json"]].concat()).exits(0).json();
+    assert!(jsonschema::draft202012::is_valid(schema, &edits), "{edits:#}");
+    assert_eq!((&edits["edits"], &edits["failed"]), (&json!([]), &json!([])));
 }
 
 #[test]
@@ -117,19 +122,4 @@ fn who_cannot_answer_or_is_asked_about_another_skill_is_told() {
     assert!(ran.stderr.contains("no usable answer"), "{}", ran.stderr);
     let ran = project.run(&["suggest", "other", "--script", "proposer.yaml"]).exits(2);
     assert!(ran.stderr.contains("is not about"), "{}", ran.stderr);
-}
-
-#[test]
-fn a_documented_analysis_is_read_and_written_as_it_is() {
-    let documented: Value =
-        serde_json::from_str(include_str!("fixtures/versions/analysis.json")).expect("JSON");
-    let schema = practicum::schema::schema("analysis").expect("a schema");
-    assert!(jsonschema::draft202012::is_valid(schema, &documented));
-    let read: Analysis = serde_json::from_value(documented.clone()).expect("an analysis");
-    assert_eq!(serde_json::to_value(&read).expect("JSON"), documented);
-    for (at, wrong) in [("/winner_version", json!("1")), ("/suggestions/0/before", Value::Null)] {
-        let mut document = documented.clone();
-        *document.pointer_mut(at).expect("there") = wrong;
-        assert!(!jsonschema::draft202012::is_valid(schema, &document), "{at}");
-    }
 }

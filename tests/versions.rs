@@ -5,7 +5,6 @@ mod common;
 use std::process::Command;
 
 use common::Project;
-use practicum::improve::History;
 use serde_json::{Value, json};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nSay kee-ow.\n";
@@ -83,25 +82,4 @@ fn a_version_names_its_commit_only_if_it_is_the_commit() {
     let history = history(&project);
     assert_eq!(history["versions"][0]["git_hash"].as_str().map(str::len), Some(40));
     assert_eq!(history["versions"][1]["git_hash"], Value::Null);
-}
-
-/// Both ways: what is documented is read, and what is written is documented.
-#[test]
-fn a_documented_history_is_read_and_written_as_it_is() {
-    let documented: Value =
-        serde_json::from_str(include_str!("fixtures/versions/history.json")).expect("JSON");
-    fits("history", &documented);
-    let read: History = serde_json::from_value(documented.clone()).expect("a history");
-    assert_eq!(serde_json::to_value(&read).expect("JSON"), documented);
-    for (key, wrong) in [("versions/0/path", json!(7)), ("current_version", json!(-1)), ("more", json!(1))] {
-        let mut document = documented.clone();
-        match key {
-            "more" => document["more"] = wrong,
-            "current_version" => document["current_version"] = wrong,
-            _ => document["versions"][0]["path"] = wrong,
-        }
-        let schema = practicum::schema::schema("history").expect("a schema");
-        assert!(!jsonschema::draft202012::is_valid(schema, &document), "{key}");
-        assert!(serde_json::from_value::<History>(document).is_err(), "{key}");
-    }
 }

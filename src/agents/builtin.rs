@@ -10,7 +10,7 @@ use crate::builtin::events::{Ending, Event, Via};
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
-    DecoderKind { name: "practicum-jsonl", start: || Box::new(Jsonl::default()) };
+    DecoderKind { name: "practicum-jsonl", shows_skills: true, start: || Box::new(Jsonl::default()) };
 
 /// The hidden subcommand under which this program is the agent.
 pub const SUBCOMMAND: &str = "builtin-agent";

@@ -11,7 +11,7 @@ use super::{
 use crate::model::{Activated, ActivationEvidence, Refused, RefusedBy, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
-    DecoderKind { name: "claude-stream-json", start: || Box::new(Claude::default()) };
+    DecoderKind { name: "claude-stream-json", shows_skills: true, start: || Box::new(Claude::default()) };
 
 pub fn agent() -> Agent {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();

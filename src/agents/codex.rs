@@ -12,7 +12,8 @@ use super::{
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
-pub static STREAM: DecoderKind = DecoderKind { name: "codex-jsonl", start: || Box::new(Codex::default()) };
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "codex-jsonl", shows_skills: true, start: || Box::new(Codex::default()) };
 
 const LOGINS: [&str; 2] = ["CODEX_API_KEY", "OPENAI_API_KEY"];
 const BASE_URL: &str = "OPENAI_BASE_URL";

@@ -11,7 +11,7 @@ use super::{
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
-    DecoderKind { name: "gemini-stream-json", start: || Box::new(Gemini::default()) };
+    DecoderKind { name: "gemini-stream-json", shows_skills: true, start: || Box::new(Gemini::default()) };
 
 pub fn agent() -> Agent {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();

@@ -9,7 +9,7 @@ use super::{
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
-    DecoderKind { name: "opencode-json", start: || Box::new(Opencode::default()) };
+    DecoderKind { name: "opencode-json", shows_skills: true, start: || Box::new(Opencode::default()) };
 
 pub fn agent() -> Agent {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();

@@ -20,6 +20,9 @@ pub trait Decoder: Send {
 /// A way to read a stream, by the name that `practicum.toml` uses for it.
 pub struct DecoderKind {
     pub name: &'static str,
+    /// Whether it has events in which a skill that is taken up shows. Where it has none, the staged copy
+    /// of a skill carries a canary.
+    pub shows_skills: bool,
     pub start: fn() -> Box<dyn Decoder>,
 }
 

@@ -2,7 +2,8 @@
 
 use super::{Decoder, DecoderKind, Said, Transcript};
 
-pub static STREAM: DecoderKind = DecoderKind { name: "text", start: || Box::new(Text::default()) };
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "text", shows_skills: false, start: || Box::new(Text::default()) };
 
 /// Taken as it comes, because an answer may be one line of megabytes.
 #[derive(Default)]

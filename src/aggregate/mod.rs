@@ -210,13 +210,12 @@ impl Tally {
     }
 
     fn pass_rate(&self) -> PassRate {
-        let clusters: Vec<Cluster> = self.examined().map(CaseTally::cluster).collect();
-        case::pass_rate(
-            clustered_rate(&clusters, ALPHA),
-            clusters.iter().map(|cluster| cluster.passed).sum(),
-            clusters.iter().map(|cluster| cluster.runs).sum(),
-            self.examined().map(CaseTally::unscored).sum(),
-        )
+        rate_of(&self.examined().collect::<Vec<_>>())
+    }
+
+    /// The pass rate of every case, also of those without the skill: for whoever compares with them.
+    pub fn pass_rate_of_every_arm(&self) -> PassRate {
+        rate_of(&self.cases.values().collect::<Vec<_>>())
     }
 
     /// Each case counts once, however often it ran.
@@ -255,6 +254,16 @@ impl Tally {
         }
         0
     }
+}
+
+fn rate_of(cases: &[&CaseTally]) -> PassRate {
+    let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
+    case::pass_rate(
+        clustered_rate(&clusters, ALPHA),
+        clusters.iter().map(|cluster| cluster.passed).sum(),
+        clusters.iter().map(|cluster| cluster.runs).sum(),
+        cases.iter().map(|case| case.unscored()).sum(),
+    )
 }
 
 /// Whether the run came to its end.

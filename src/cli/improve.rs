@@ -165,6 +165,7 @@ fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
     if goal == Goal::Description && suites.iter().all(|placed| placed.suite.cases.is_empty()) {
         bail!("no case says whether the skill must fire, so there is nothing to tune a description by");
     }
+    Contents::of(&args.skill)?.hold_no_evals(suites.iter().map(|placed| &placed.suite))?;
     for Placed { suite, root, .. } in suites {
         Outputs::can_be_made_of(&suite)?;
         parts.push(to_native(&suite, &root).to_string());
@@ -354,7 +355,8 @@ fn in_words(improved: &Improved) -> String {
     for round in &improved.rounds {
         let version = round.version.map_or_else(|| "–".to_owned(), |version| format!("v{version}"));
         let word = if round.accepted { "accepted" } else { "not accepted" };
-        let blind = round.blind.map(|verdict| format!(", blindly {}", verdict.name())).unwrap_or_default();
+        let blind =
+            round.blind.map(|verdict| format!(" (blind judges: {})", verdict.name())).unwrap_or_default();
         out.push_str(&format!(
             "round {}: {version} passed {}{blind}, {word}: {}\n",
             round.round,

@@ -35,6 +35,9 @@ pub struct Args {
     /// Only a part of the cases, as 2/5: all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard)]
     shard: Option<(u32, u32)>,
+    /// Have a model predict from the descriptions whether skills fire, instead of seeing it in runs
+    #[arg(long)]
+    predicted: bool,
     #[command(flatten)]
     carrying: Carrying,
     #[command(flatten)]
@@ -100,7 +103,18 @@ pub fn hold(
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
     let (case, only, shard, resume, reports) = (Vec::new(), None, None, None, Reports::default());
-    let args = Args { evals, choices, case, only, shard, carrying, reports, resume, explain: false };
+    let args = Args {
+        evals,
+        choices,
+        case,
+        only,
+        shard,
+        predicted: false,
+        carrying,
+        reports,
+        resume,
+        explain: false,
+    };
     let held = match errand(&args, amend)? {
         Some(errand) => args.carrying.hold(errand)?,
         None => None,
@@ -133,7 +147,12 @@ fn errand(
     }
     amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (mut planned, mut notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    if args.predicted {
+        planned.iter_mut().for_each(|planned| planned.suite.predict_activation());
+        notices
+            .push("whether skills fire is predicted by a model from their descriptions, not seen".to_owned());
+    }
     for notice in &notices {
         eprintln!("note: {}", safe(notice));
     }

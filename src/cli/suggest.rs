@@ -51,6 +51,7 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     let Some(suite) = own.first() else {
         bail!("run {} is not about {}; name another with --run", run.id(), args.skill.display());
     };
+    contents.hold_no_evals(own.iter().copied())?;
     let failures = Failures::of(&stored, &|suite, _| own.iter().any(|known| known.name == suite));
     if failures.is_empty() {
         eprintln!("nothing failed in run {}, so there is nothing to mend", run.id());

@@ -104,13 +104,16 @@ fn side_summary(side: &Side<'_>) -> SideSummary {
     for record in &side.records {
         tally.add(record);
     }
+    let every_arm = tally.pass_rate_of_every_arm();
+    let is_examined = side.records.iter().any(|record| record.condition.arm.has_skill());
     // The sides of a comparison have no gates, and so no exit code that anyone would read.
     let summary = tally.summary(&side.name, &[], 0.0, Outcome::Completed);
     let runs = side.records.len() as f64;
     SideSummary {
         name: side.name.clone(),
         runs: side.records.len() as u64,
-        pass_rate: summary.pass_rate,
+        // A side that is only what others are compared with has a rate all the same.
+        pass_rate: if is_examined { summary.pass_rate } else { every_arm },
         activation: summary.activation.map(|activation| activation.all),
         usd_per_run: summary.cost_usd.map(|usd| usd / runs),
         seconds_per_run: (runs > 0.0)

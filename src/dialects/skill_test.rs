@@ -269,6 +269,8 @@ const LABELS: [(&str, Expect); 11] = [
     ("ok", Expect::Either),
 ];
 
+const LABELS_IN_WORDS: &str = "it may be must_activate, should_not_activate or acceptable";
+
 /// The same for cases that no skill may answer.
 const NEGATIVE_LABELS: &[(&str, Expect)] = LABELS.split_at(4).1.split_at(5).0;
 
@@ -277,7 +279,13 @@ fn expectation(
     labels: &[(&str, Expect)],
     diagnostics: &mut Diagnostics,
 ) -> Option<Expect> {
-    let span: Option<Span> = case.given("expectation").map(|node| node.span);
+    let node = case.given("expectation");
+    let span: Option<Span> = node.map(|node| node.span);
+    if let Some(node) = node.filter(|node| node.as_text().is_none()) {
+        let message = format!("\"expectation\" must be a label, not {}", node.what());
+        diagnostics.error_help("wrong-type", node.span, message, LABELS_IN_WORDS);
+        return None;
+    }
     let label = case.required_text("expectation", diagnostics)?;
     let normal = label.trim().to_lowercase().replace(['-', ' '], "_");
     if let Some((_, expect)) = labels.iter().find(|(known, _)| *known == normal) {
@@ -289,10 +297,11 @@ fn expectation(
         let message = format!("a negative case cannot be \"{label}\": none of the skills may answer it");
         (message, "write should_not_activate, or move the case to the skill that may".to_owned())
     } else {
-        let help = closest(&normal, &known).map_or_else(
-            || "it may be must_activate, should_not_activate or acceptable".to_owned(),
-            |known| format!("did you mean \"{known}\"?"),
-        );
+        // A label of the opposite meaning may look alike, and is never what was meant.
+        let negated = |label: &str| label.split('_').any(|word| word == "not" || word == "fail");
+        let alike: Vec<&str> = known.into_iter().filter(|known| negated(known) == negated(&normal)).collect();
+        let help = closest(&normal, &alike)
+            .map_or_else(|| LABELS_IN_WORDS.to_owned(), |known| format!("did you mean \"{known}\"?"));
         (format!("\"expectation\" cannot be \"{label}\""), help)
     };
     diagnostics.error_help("unknown-value", span, message, help);
@@ -414,6 +423,26 @@ mod tests {
                 );
                 assert_eq!(suite.cases[0].pass_when, PassRule::EveryRequiredCheck);
             }
+        }
+    }
+
+    #[test]
+    fn a_label_that_is_none_is_never_taken_for_its_opposite() {
+        let help = |label: &str| {
+            let text = format!(r#"{{"skill": "s", "cases": [{{"prompt": "p", "expectation": {label}}}]}}"#);
+            let source = testing::parse("/nowhere/suite.json".into(), &text);
+            let (_, found) = testing::lower(&SkillTest, &source, &testing::place(Path::new("/nowhere")));
+            let problem = found.iter().find(|problem| problem.severity == crate::model::Severity::Error);
+            problem.and_then(|problem| problem.help.clone()).unwrap_or_default()
+        };
+        for (label, expected) in [
+            (r#""must_activat""#, "did you mean \"must_activate\"?"),
+            (r#""should_not_activat""#, "did you mean \"should_not_activate\"?"),
+            (r#""accept""#, "did you mean \"acceptable\"?"),
+            (r#""should_activate""#, LABELS_IN_WORDS),
+            ("true", LABELS_IN_WORDS),
+        ] {
+            assert_eq!(help(label), expected, "{label}");
         }
     }
 

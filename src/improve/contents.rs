@@ -2,9 +2,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diff;
-use crate::model::{Digest, RelPath};
-use crate::skill::is_eval_file;
-use crate::skill::{SKILL_FILE, tidy};
+use crate::model::{Digest, RelPath, Suite};
+use crate::skill::{SKILL_FILE, is_eval_file, tidy};
 
 /// What a skill consists of: its files, without its evals and without what is not the skill's own.
 #[derive(Debug, Clone)]
@@ -22,6 +21,10 @@ pub enum ContentsError {
     BadName(PathBuf),
     #[error("{0} holds more than a skill would; move what is not the skill's out of it")]
     TooLarge(PathBuf),
+    #[error(
+        "the evals {0} lie among the skill's own files; move them into its evals folder, so that they are no part of it"
+    )]
+    EvalsInside(PathBuf),
     #[error("cannot read {path}: {error}")]
     Unreadable { path: PathBuf, error: std::io::Error },
 }
@@ -93,6 +96,26 @@ impl Contents {
     /// What lies in the folder and is not the skill's: evals, history, links to elsewhere.
     pub fn others(&self) -> &[PathBuf] {
         &self.others
+    }
+
+    /// Whether all evals are apart from what is kept, shown and changed. Usual names tell that; evals under
+    /// other names must not lie in the skill.
+    pub fn hold_no_evals<'s>(
+        &self,
+        suites: impl IntoIterator<Item = &'s Suite>,
+    ) -> Result<(), ContentsError> {
+        for suite in suites {
+            let path = suite.origin.path.canonicalize().unwrap_or_else(|_| suite.origin.path.clone());
+            let inside = |path: &Path| {
+                self.own
+                    .iter()
+                    .any(|own| own.under(&self.folder) == path || own.under(&self.folder).starts_with(path))
+            };
+            if inside(&path) {
+                return Err(ContentsError::EvalsInside(suite.origin.path.clone()));
+            }
+        }
+        Ok(())
     }
 
     /// Every file that is text, in order. Links are other files' second names, and are left out.

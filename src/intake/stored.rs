@@ -86,6 +86,10 @@ fn today(
     {
         placed.suite.put_under_test(skill.clone());
     }
+    // Or its activation predicted, whatever the file says.
+    if then.is_some_and(Suite::predicts_activation) && !placed.suite.predicts_activation() {
+        placed.suite.predict_activation();
+    }
     Ok(Some(placed))
 }
 

@@ -9,6 +9,7 @@ mod cli;
 mod consult;
 mod evidence;
 mod extraction;
+mod prediction;
 mod prompt;
 mod question;
 mod transport;
@@ -20,6 +21,7 @@ pub use cache::{Cache, Scrub};
 pub use cli::Cli;
 pub use consult::{Consulted, Inquiry};
 pub use evidence::{Exhibit, cut};
+pub use prediction::{Offered, Situation, predicted};
 pub use transport::{Limits, Transport};
 
 use self::answer::Marking;
@@ -27,7 +29,7 @@ use self::evidence::{Laid, Quotable, within_window};
 use self::extraction::Extraction;
 use self::question::{Question, Settled};
 use crate::llm::{Api, Tool};
-use crate::model::{Check, CheckKind, Finding, Judged, Remarks, Section, Usage, Vote, Why};
+use crate::model::{Activation, Check, CheckKind, Finding, Judged, Remarks, Section, Usage, Vote, Why};
 use crate::run::Cancel;
 use crate::score::{Extracted, mark_sections, text_of_check};
 
@@ -63,6 +65,8 @@ pub struct Statement<'s> {
 pub struct Questions<'q> {
     statements: Vec<Statement<'q>>,
     extractions: Vec<Sections<'q>>,
+    predictions: Vec<(&'q str, &'q Activation)>,
+    situation: Situation,
 }
 
 /// The sections that one check is about.
@@ -136,8 +140,14 @@ impl<'q> Questions<'q> {
     pub fn of(checks: impl IntoIterator<Item = &'q Check>) -> Self {
         let checks: Vec<&Check> = checks.into_iter().collect();
         let taken: BTreeSet<&str> = checks.iter().map(|check| check.id.as_str()).collect();
-        let mut questions = Self { statements: Vec::new(), extractions: Vec::new() };
+        let mut questions = Self {
+            statements: Vec::new(),
+            extractions: Vec::new(),
+            predictions: Vec::new(),
+            situation: Situation::default(),
+        };
         for check in checks {
+            questions.predictions.extend(predicted(check).map(|activation| (check.id.as_str(), activation)));
             match &check.kind {
                 CheckKind::Judged(judged) => questions.statements.push(Statement { id: &check.id, judged }),
                 CheckKind::Sections(sections) => {
@@ -149,16 +159,22 @@ impl<'q> Questions<'q> {
         questions
     }
 
+    /// With what predictions are made from.
+    #[must_use]
+    pub fn in_situation(self, situation: Situation) -> Self {
+        Self { situation, ..self }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.statements.is_empty() && self.extractions.is_empty()
+        self.statements.is_empty() && self.extractions.is_empty() && self.predictions.is_empty()
     }
 
     /// The same reason for everything.
     pub fn unanswered(&self, why: &Why) -> Marks {
-        let unscored = |statement: &Statement<'_>| {
-            Mark::new(statement.id, statement.id, Finding::not_scored(why.clone()))
-        };
-        let mut marks: Vec<Mark> = self.statements.iter().map(unscored).collect();
+        let statements = self.statements.iter().map(|statement| statement.id);
+        let ids = statements.chain(self.predictions.iter().map(|(id, _)| *id));
+        let unscored = |id: &str| Mark::new(id, id, Finding::not_scored(why.clone()));
+        let mut marks: Vec<Mark> = ids.map(unscored).collect();
         for sections in &self.extractions {
             marks.extend(sections.marks(&Extracted::default(), why));
         }
@@ -220,6 +236,9 @@ impl Judge {
         }
         for sections in &questions.extractions {
             marks.add(self.extract(sections, exhibit, sitting).await);
+        }
+        if !questions.predictions.is_empty() {
+            marks.add(self.predict(&questions.predictions, &questions.situation, sitting).await);
         }
         marks
     }

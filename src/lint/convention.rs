@@ -9,9 +9,13 @@ use super::{Convention, Draft, Front, RULES};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ConventionCompliance {
+    /// The frontmatter can be read, and has a name and a description.
     pub frontmatter: Mark,
+    /// The description says when to use the skill, and not how it works.
     pub description_field: Mark,
+    /// The skill is as short as it can be.
     pub token_efficiency: Mark,
+    /// What is seldom needed is not read always.
     pub progressive_disclosure: Mark,
     /// `None` where code cannot tell what type of skill it is; a judge has to.
     pub type_alignment: Option<Mark>,
@@ -20,7 +24,9 @@ pub struct ConventionCompliance {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mark {
+    /// Whether the convention is kept.
     pub passed: bool,
+    /// What was seen.
     pub details: String,
 }
 

@@ -38,8 +38,8 @@ pub use estimate::{Compared, Estimate};
 pub use gate::{Gate, GateName, GateResult};
 pub use noise::{Noise, NoisyCase};
 pub use observation::{
-    Activated, ActivationEvidence, Change, Fate, FileChange, Fired, Given, Observation, Refused, RefusedBy,
-    Step, ToolCall, Usage,
+    Activated, ActivationEvidence, Canary, Change, Fate, FileChange, Fired, Given, Observation, Refused,
+    RefusedBy, Step, ToolCall, Usage,
 };
 pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};

@@ -71,6 +71,17 @@ pub enum ActivationEvidence {
     SkillTool,
     /// The skill's SKILL.md was read.
     ReadSkillFile { tool: String },
+    /// The canary of its staged copy turned up.
+    Canary { seen_in: String },
+}
+
+/// A line in the staged copy of a skill that stands nowhere else and cannot be guessed: where it turns
+/// up, the copy was read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Canary {
+    /// The name that the skill has in the room.
+    pub skill: String,
+    pub marker: String,
 }
 
 impl ActivationEvidence {
@@ -78,6 +89,7 @@ impl ActivationEvidence {
         match self {
             ActivationEvidence::SkillTool => "called the skill tool".to_owned(),
             ActivationEvidence::ReadSkillFile { tool } => format!("read its SKILL.md with {tool}"),
+            ActivationEvidence::Canary { seen_in } => format!("showed a line of its SKILL.md in {seen_in}"),
         }
     }
 }
@@ -143,6 +155,26 @@ impl Observation {
             }
             None if self.hides_tools => Fired::Unknown("the agent's stream shows no tool calls".to_owned()),
             None => Fired::No,
+        }
+    }
+
+    /// Takes the canaries that turned up as evidence. That one did not says nothing: an agent need not
+    /// repeat what it reads.
+    pub fn hear(&mut self, canaries: &[Canary]) {
+        for Canary { skill, marker } in canaries {
+            let in_step = self.steps.iter().find_map(|step| match step {
+                Step::User(_) => None,
+                Step::Text(text) => text.contains(marker).then(|| "its answer".to_owned()),
+                Step::Tool(call) => {
+                    let result = call.result.as_ref().filter(|result| result.contains(marker));
+                    result.map(|_| format!("the result of {}", call.name))
+                }
+            });
+            let in_output = || self.output.contains(marker).then(|| "its answer".to_owned());
+            if let Some(seen_in) = in_step.or_else(in_output) {
+                let evidence = ActivationEvidence::Canary { seen_in };
+                self.activated.push(Activated { skill: skill.clone(), plugin: None, evidence });
+            }
         }
     }
 

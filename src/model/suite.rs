@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Arm, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Mode, Ratio};
+use super::{Arm, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Mode, PassRule, Ratio};
 
 /// One eval file (or one folder of them) as every later stage sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,31 @@ impl Suite {
             gates: Vec::new(),
             meta: BTreeMap::new(),
         }
+    }
+
+    /// Has activation guessed by a model instead of seen in a run. The same guess twice says nothing new.
+    pub fn predict_activation(&mut self) {
+        for case in &mut self.cases {
+            let mut others = case.checks.is_empty();
+            for check in &mut case.checks {
+                match &mut check.kind {
+                    CheckKind::Activation(activation) => activation.by = By::Predicted,
+                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => others = true,
+                }
+            }
+            if !others {
+                case.repeat = Some(1);
+                case.pass_when = PassRule::EveryRequiredCheck;
+            }
+        }
+    }
+
+    /// Whether any activation is guessed by a model.
+    pub fn predicts_activation(&self) -> bool {
+        let mut checks = self.cases.iter().flat_map(|case| &case.checks);
+        checks.any(|check| {
+            matches!(&check.kind, CheckKind::Activation(activation) if activation.by == By::Predicted)
+        })
     }
 
     /// Tests this skill instead of the one the file names. What the checks say about that one, they

@@ -13,7 +13,7 @@ use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
-use crate::marking::{Jury, Sheet, expectation, unanswered};
+use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, unanswered};
 use crate::model::{
     Digest, Given, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
 };
@@ -108,18 +108,27 @@ impl Again {
     async fn marked(&self, trial: &Trial, old: &TrialRecord, from: &Path) -> TrialRecord {
         let (planned, case) = self.plan.case(trial);
         let checks = applicable(case, &trial.condition);
-        let recalled = match tokio::task::block_in_place(|| recall(from)) {
+        let recalled = tokio::task::block_in_place(|| recall(from));
+        let recalled = recalled.map_err(|why| format!("what was seen of this trial is gone: {why}"));
+        let unseen = "no agent was run for this trial, because all that was asked was a prediction";
+        let recalled = match recalled {
+            Ok(recalled) if recalled.only_predicted && needs_agent(&checks) => Err(unseen.to_owned()),
+            recalled => recalled,
+        };
+        let recalled = match recalled {
             Ok(recalled) => recalled,
             Err(why) => {
-                let why = Why::CheckFailed(format!("what was seen of this trial is gone: {why}"));
+                let why = Why::CheckFailed(why);
                 let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
                 return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
             }
         };
+        let offered = tokio::task::block_in_place(|| offered(&planned.suite, &checks));
         let sheet = Sheet {
             suite: &planned.suite,
             case,
+            offered,
             checks,
             arm: trial.condition.arm,
             skills: recalled.skills,

@@ -8,7 +8,7 @@ use super::{Exam, Part, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
-use crate::marking::{Jury, Marked, Sheet};
+use crate::marking::{Jury, Marked, Sheet, needs_agent, offered};
 use crate::model::{
     Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
 };
@@ -110,7 +110,7 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
     let (exam, trial) = (Arc::clone(exam), trial.clone());
     let staged = tokio::task::spawn_blocking(move || {
         let (planned, case) = exam.plan_of(part).case(&trial);
-        let skills_dir = exam.agents.get(&trial.condition.agent).map(|agent| agent.skills_dir.clone());
+        let agent = exam.agents.get(&trial.condition.agent).ok_or("no agent")?;
         // The room's name must not tell the agent which case this is.
         let opaque = Digest::of(trial.id.as_str().as_bytes());
         let mut workspace = stage::stage(&Order {
@@ -118,11 +118,12 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
             skills: &planned.suite.skills,
             rivals: &planned.suite.rivals,
             arm: trial.condition.arm,
-            skills_dir: skills_dir.as_ref().ok_or("no agent")?,
+            skills_dir: &agent.skills_dir,
             project: &planned.project,
             hidden: &exam.hidden,
             room: exam.rooms.join(opaque.short()),
             alias_ending: opaque.short(),
+            canaries: !agent.decoder.shows_skills,
         })
         .map_err(|error| error.to_string())?;
         if exam.keep_workspaces {
@@ -134,7 +135,16 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
 }
 
 impl Prepared<'_> {
-    pub async fn converse(&self, exam: &Exam) -> Conversed {
+    /// Lets the agent work, unless nothing that it could do would be looked at.
+    pub async fn run(&self, exam: &Exam) -> Conversed {
+        if self.needs_agent() { self.converse(exam).await } else { Conversed::unneeded(&self.turns()) }
+    }
+
+    fn needs_agent(&self) -> bool {
+        needs_agent(&applicable(self.case, &self.trial.condition))
+    }
+
+    async fn converse(&self, exam: &Exam) -> Conversed {
         let mut turns = self.turns();
         // An agent that takes no system prompt is told before the user's first words.
         if let (Some(text), Some(first)) = (&self.planned.mode_text, turns.first_mut())
@@ -286,10 +296,12 @@ impl Prepared<'_> {
 
     /// What the trial is marked by.
     pub fn sheet<'s>(&'s self, exam: &'s Exam) -> Sheet<'s> {
+        let checks = applicable(self.case, &self.trial.condition);
         Sheet {
             suite: &self.planned.suite,
             case: self.case,
-            checks: applicable(self.case, &self.trial.condition),
+            offered: offered(&self.planned.suite, &checks),
+            checks,
             arm: self.trial.condition.arm,
             skills: self.skills(),
             leave: Leave {
@@ -336,11 +348,13 @@ impl Prepared<'_> {
                 .into_iter()
                 .map(|(name, staged_as)| StagedSkill { name, staged_as })
                 .collect(),
+            canaries: self.workspace.canaries.clone(),
             left: Left::of(&self.workspace.folder),
             given,
             usage: seen.usage,
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
+            only_predicted: !self.needs_agent(),
         }
     }
 

@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -32,7 +34,7 @@ pub struct Grading {
     /// The conventions for skills, which no case has to ask for.
     pub convention_compliance: ConventionCompliance,
     /// Notable claims that the agent made.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<Claimed>,
     /// What was odd about the run; empty if nothing.
     pub user_notes_summary: String,
     /// How the case itself could be better; empty if in no way.
@@ -54,6 +56,18 @@ pub struct Graded {
     pub passed: bool,
     /// Why it got that.
     pub reasoning: String,
+}
+
+/// A claim of the agent's, for spot-checking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claimed {
+    /// What it said.
+    pub claim: String,
+    /// Whether the record bears it out.
+    pub verified: bool,
+    /// What speaks for or against it.
+    pub evidence: String,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -88,9 +102,11 @@ impl Grading {
                 reasoning: said(&check.rationale),
             }
         };
-        let flags = record.checks.iter().flat_map(|check| &check.flags);
-        let feedback: Vec<String> = flags.chain(&record.remarks.uncovered).map(|line| said(line)).collect();
-        let claim = |claim: &Claim| Claim {
+        let weak = record.checks.iter().filter_map(|check| Some((&check.check, check.weak.as_ref()?)));
+        let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
+        let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
+        let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();
+        let claim = |claim: &Claim| Claimed {
             claim: said(&claim.claim),
             verified: claim.verified,
             evidence: said(&claim.evidence),
@@ -110,6 +126,17 @@ impl Grading {
             eval_feedback: feedback.join("; "),
             execution_metrics: Map::new(),
         })
+    }
+
+    /// With what the agent counted of its work, if it left that in the trial's folder.
+    #[must_use]
+    pub fn measured_in(self, trial: &Path) -> Self {
+        const LARGEST: u64 = 64 * 1024;
+        let path = trial.join("files/metrics.json");
+        let small = path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
+        let text = small.then(|| std::fs::read_to_string(&path).ok()).flatten();
+        let left = text.and_then(|text| serde_json::from_str(&text).ok());
+        Self { execution_metrics: left.unwrap_or_default(), ..self }
     }
 
     /// Its file's documented name, without the ending.

@@ -35,6 +35,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<()> {
         let suite = &record.suite;
         let compliance = conventions.entry(suite.clone()).or_insert_with(|| compliance(results, suite));
         let Some(grading) = Grading::of(&record, version, compliance) else { continue };
+        let grading = grading.measured_in(&results.folder(&record));
         scores.push(grading.overall_score);
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
     }

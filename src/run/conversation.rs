@@ -42,6 +42,20 @@ pub struct Conversed {
     pub held: Held,
 }
 
+impl Conversed {
+    /// What comes of a conversation that nobody needs: the user's words, and an end.
+    pub fn unneeded(turns: &[String]) -> Self {
+        let turn = |prompt: &String| RawTurn {
+            prompt: prompt.clone(),
+            transcript: Transcript { said: Said::Done, cost_usd: Some(0.0), ..Transcript::default() },
+            bytes: 0,
+            process: ProcessEnd::Exited(0),
+        };
+        let raw = RawRun { turns: turns.iter().map(turn).collect(), ..RawRun::default() };
+        Self { raw, notes: Vec::new(), held: Held::nothing() }
+    }
+}
+
 /// Holds the conversation. It ends early when a turn does not come to a proper end.
 pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &Cancel) -> Conversed {
     // The agents' own time: what we take to read what they said is not theirs.

@@ -68,6 +68,24 @@ pub fn mark_activation(activation: &Activation, observation: &Observation, names
     }
 }
 
+/// What a model's guess comes to, by the skills that it expects to be taken up.
+pub fn mark_prediction(activation: &Activation, expected: &[String], reasoning: &str) -> Finding {
+    let chosen = activation.skills.iter().find(|skill| expected.contains(skill));
+    let (fired, said) = match chosen {
+        Some(skill) => (true, format!("a model expects {} to be activated", excerpt(skill, 120))),
+        None => {
+            let which = excerpt(&activation.skills.join(", "), 120);
+            (false, format!("a model does not expect {which} to be activated"))
+        }
+    };
+    let passed = match activation.expect {
+        Expect::Must => fired,
+        Expect::MustNot => !fired,
+        Expect::Either => true,
+    };
+    Finding::new(passed, said).with_evidence(excerpt(reasoning, 500))
+}
+
 /// Why a trial does not belong to its arm: the agent's own listing shows a skill where there must
 /// be none, or none where there must be one. `None` where it does, or where the agent lists nothing.
 pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {

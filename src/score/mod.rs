@@ -40,7 +40,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-pub use activation::{Names, arm_problem, fired, mark_activation};
+pub use activation::{Names, arm_problem, fired, mark_activation, mark_prediction};
 pub use contains::{Contains, Needle};
 pub use file::{FileExpectation, FileRule};
 pub use formats::{FORMATS, Format, ValueFormat};

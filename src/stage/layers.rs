@@ -1,9 +1,9 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::copy_entry;
+use super::project::{Hidden, copy_entry};
 use crate::model::{Fixture, RelPath};
-use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, split_frontmatter};
+use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
 
 /// Puts a fixture at its place. Whatever stands there already gives way.
 pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
@@ -37,12 +37,15 @@ fn make_parent(to: &Path, folder: &Path) -> Result<(), StageError> {
 }
 
 /// Puts a skill into the agent's skills folder, without its evals, and gives the name it has
-/// there. Under an alias its SKILL.md says the alias too.
+/// there. Under an alias its SKILL.md says the alias too; a canary is the first line of its body, and
+/// without either the copy is the skill byte for byte.
 pub fn skill(
     path: &Path,
     alias: Option<&str>,
+    canary: Option<&str>,
     folder: &Path,
     skills_dir: &RelPath,
+    hidden: &Hidden,
 ) -> Result<String, StageError> {
     let skill = Skill::read(path)?;
     let name = alias.unwrap_or(&skill.name).to_owned();
@@ -58,9 +61,13 @@ pub fn skill(
             if std::fs::symlink_metadata(&to).is_ok() {
                 super::remove(&to);
             }
-            copy_tree(skill.folder(), &to, &is_eval_file)?;
+            copy_tree(skill.folder(), &to, &|path| hidden.covers(path))?;
+            let file = to.join(SKILL_FILE);
             if alias.is_some() {
-                write_alias(&to.join(SKILL_FILE), &name)?;
+                rewrite(&file, |text| with_name(text, &name))?;
+            }
+            if let Some(marker) = canary {
+                rewrite(&file, |text| with_canary(text, marker))?;
             }
         }
         Form::Command => {
@@ -69,6 +76,9 @@ pub fn skill(
             let to = to.join(folder_name).with_extension("md");
             make_parent(&to, folder)?;
             std::fs::copy(&skill.file, &to).map_err(StageError::io("copying to", &to))?;
+            if let Some(marker) = canary {
+                rewrite(&to, |text| with_canary(text, marker))?;
+            }
         }
     }
     Ok(name)
@@ -102,12 +112,19 @@ fn copy_below(
     Ok(())
 }
 
-/// Rewrites the name in the frontmatter, line by line, so that nothing else changes.
-fn write_alias(file: &Path, alias: &str) -> Result<(), StageError> {
+fn rewrite(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), StageError> {
     let text = std::fs::read_to_string(file).map_err(StageError::io("reading", file))?;
-    std::fs::write(file, with_name(&text, alias)).map_err(StageError::io("writing", file))
+    std::fs::write(file, change(&text)).map_err(StageError::io("writing", file))
 }
 
+/// A comment before the body: it asks for nothing, and is there however little of the body is read.
+fn with_canary(text: &str, marker: &str) -> String {
+    let (_, body) = split_frontmatter(text);
+    let (front, body) = text.split_at(text.len() - body.len());
+    format!("{front}<!-- {marker} -->\n{body}")
+}
+
+/// Rewrites the name in the frontmatter, line by line, so that nothing else changes.
 fn with_name(text: &str, name: &str) -> String {
     let (front, body) = split_frontmatter(text);
     let lines: Vec<&str> =
@@ -125,6 +142,18 @@ fn with_name(text: &str, name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_canary_is_one_line_before_the_body() {
+        for (text, expected) in [
+            ("---\nname: a\n---\nbody\n", "---\nname: a\n---\n<!-- m -->\nbody\n"),
+            ("---\nname: a\n---\n", "---\nname: a\n---\n<!-- m -->\n"),
+            ("body only", "<!-- m -->\nbody only"),
+            ("---\nnever closed", "<!-- m -->\n---\nnever closed"),
+        ] {
+            assert_eq!(with_canary(text, "m"), expected);
+        }
+    }
 
     #[test]
     fn an_alias_changes_the_name_and_nothing_else() {

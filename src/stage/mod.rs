@@ -14,7 +14,9 @@ pub use changes::{Snapshot, captured, worked_on};
 pub use project::Hidden;
 pub use view::FolderView;
 
-use crate::model::{Access, Arm, Base, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef};
+use crate::model::{
+    Access, Arm, Base, Canary, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef,
+};
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
@@ -34,6 +36,8 @@ pub struct Order<'o> {
     /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
     /// a part of what the agent goes by.
     pub alias_ending: &'o str,
+    /// Whether each skill's copy gets a line by which it can be told that it was read.
+    pub canaries: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +67,7 @@ pub struct Workspace {
     pub tmp: PathBuf,
     /// The names under which the skills can be activated here, in the order's order.
     pub staged: Vec<String>,
+    pub canaries: Vec<Canary>,
     before: Snapshot,
     read_only: Vec<(RelPath, Digest)>,
     keep: bool,
@@ -77,6 +82,7 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         tmp: room.join("tmp"),
         room,
         staged: Vec::new(),
+        canaries: Vec::new(),
         before: Snapshot::default(),
         read_only: Vec::new(),
         keep: false,
@@ -90,7 +96,7 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
     for overlay in &order.case.room.overlays {
         project::lay_over(overlay, &workspace.folder, order.skills)?;
     }
-    workspace.staged = stage_skills(order, &workspace.folder)?;
+    stage_skills(order, &mut workspace)?;
     for fixture in &order.case.room.files {
         layers::fixture(fixture, &workspace.folder)?;
         if fixture.access == Access::ReadOnly {
@@ -102,7 +108,7 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
     Ok(workspace)
 }
 
-fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageError> {
+fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), StageError> {
     let visible = match order.arm {
         Arm::WithSkill | Arm::Version(_) => order.skills,
         Arm::WithoutSkill => &[],
@@ -110,18 +116,32 @@ fn stage_skills(order: &Order<'_>, folder: &Path) -> Result<Vec<String>, StageEr
     let rivals =
         order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
     for path in rivals.filter_map(|rival| rival.path.as_ref()) {
-        layers::skill(path, None, folder, order.skills_dir)?;
+        stage_skill(path, None, order, workspace)?;
     }
-    let mut staged = Vec::new();
     for skill in visible {
         let Some(path) = &skill.path else { continue };
         let name = match order.case.room.skill {
             SkillName::Own => None,
             SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
         };
-        staged.push(layers::skill(path, name.as_deref(), folder, order.skills_dir)?);
+        let staged = stage_skill(path, name.as_deref(), order, workspace)?;
+        workspace.staged.push(staged);
     }
-    Ok(staged)
+    Ok(())
+}
+
+/// Stages one skill, and gives the name it has in the room.
+fn stage_skill(
+    path: &Path,
+    alias: Option<&str>,
+    order: &Order<'_>,
+    workspace: &mut Workspace,
+) -> Result<String, StageError> {
+    let marker = order.canaries.then(|| uuid::Uuid::new_v4().simple().to_string());
+    let (folder, canary) = (&workspace.folder, marker.as_deref());
+    let skill = layers::skill(path, alias, canary, folder, order.skills_dir, order.hidden)?;
+    workspace.canaries.extend(marker.map(|marker| Canary { skill: skill.clone(), marker }));
+    Ok(skill)
 }
 
 /// As long as a skill's name may be.

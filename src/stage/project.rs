@@ -12,11 +12,13 @@ pub struct Hidden {
 }
 
 impl Hidden {
+    /// Each by the path that was given and by where that leads: a skill may be reached both ways.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
-        Self { paths: paths.into_iter().collect() }
+        let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
+        Self { paths: paths.into_iter().flat_map(both).collect() }
     }
 
-    fn covers(&self, path: &Path) -> bool {
+    pub(super) fn covers(&self, path: &Path) -> bool {
         is_eval_file(path) || self.paths.contains(path)
     }
 }

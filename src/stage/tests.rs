@@ -45,9 +45,12 @@ impl Scene {
             arm,
             skills_dir: &RelPath::new(".claude/skills").expect("relative"),
             project: &project,
-            hidden: &Hidden::new([project.join("answers.yaml")]),
+            hidden: &Hidden::new(
+                ["answers.yaml", "skills/greeter/cases.json"].map(|path| project.join(path)),
+            ),
             room: self.root.path().join("room"),
             alias_ending: "x7",
+            canaries: false,
         })
     }
 }
@@ -71,6 +74,8 @@ const PROJECT: &[(&str, &str)] = &[
     ("project/skills/greeter/SKILL.md", "---\nname: greeter\ndescription: d\n---\nbody"),
     ("project/skills/greeter/references/a.md", "ref"),
     ("project/skills/greeter/evals/evals.json", "the expectations"),
+    ("project/skills/greeter/cases.json", "the expectations"),
+    ("project/skills/greeter-workspace/rounds/1/blind.json", "what judges said"),
     ("project/.claude/skills/greeter/SKILL.md", "an older copy"),
     ("project/.claude/skills/other/SKILL.md", "---\nname: other\n---\n"),
 ];

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Scrubber;
-use crate::model::{Ended, FileChange, Given, RelPath, Usage};
+use crate::model::{Canary, Ended, FileChange, Given, RelPath, Usage};
 
 /// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -23,6 +23,9 @@ pub struct TrialFacts {
     pub files: Vec<FileChange>,
     /// The skills under test, with the names they had in the room.
     pub skills: Vec<StagedSkill>,
+    /// What was put into the copies of skills, to be told that they were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canaries: Vec<Canary>,
     /// All that was in the workspace at the end; `None` where that is too much to list.
     pub left: Option<Left>,
     /// What became of the files that were given to be read.
@@ -30,6 +33,9 @@ pub struct TrialFacts {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
+    /// No agent was run, because all that was asked is a prediction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_predicted: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -136,11 +142,13 @@ mod tests {
             ended_because: None,
             files: Vec::new(),
             skills: Vec::new(),
+            canaries: Vec::new(),
             left: None,
             given: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,
+            only_predicted: false,
         };
         let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;
         let lengths: Vec<u64> = lengths.iter().map(|turn| turn.bytes).collect();

@@ -86,7 +86,10 @@ impl Parser<'_, '_> {
                     self.wrong_help("JSON text stands in double quotes", "write \"…\" instead of '…'")
                 );
             }
-            Some(b'/') => return Err(self.wrong("JSON has no comments")),
+            Some(b'/' | b'#') => return Err(self.wrong_help("JSON has no comments", "remove it")),
+            Some(b'T' | b'F' | b'N') => {
+                return Err(self.wrong_help("expected a value", "JSON writes true, false and null so"));
+            }
             Some(_) => return Err(self.wrong("expected a value")),
             None => return Err(self.wrong("the document ends where a value should be")),
         };
@@ -118,6 +121,7 @@ impl Parser<'_, '_> {
                     Some(b'\'') => {
                         self.wrong_help("JSON keys stand in double quotes", "write \"…\" instead of '…'")
                     }
+                    Some(b'/' | b'#') => self.wrong_help("JSON has no comments", "remove it"),
                     Some(_) => self.wrong("expected a key in double quotes"),
                     None => self.wrong("the document ends inside a mapping"),
                 });

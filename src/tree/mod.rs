@@ -94,7 +94,7 @@ impl Node {
             Data::Null => "null",
             Data::Bool(_) => "true or false",
             Data::Int(_) => "a whole number",
-            Data::Float(_) => "a number",
+            Data::Float(_) => "a decimal number",
             Data::Text(_) => "text",
             Data::List(_) => "a list",
             Data::Map(_) => "a mapping",

@@ -144,8 +144,7 @@ impl<'n> Object<'n> {
         let start = Span::new(self.span.start, self.span.start + 1);
         let message = format!("\"{key}\" is missing");
         let others: Vec<&str> = self.entries.iter().map(|entry| entry.key.as_str()).collect();
-        let asked = |other: &str| self.asked.contains(&other);
-        match closest(key, &others).filter(|other| !asked(other)) {
+        match closest(key, &others).filter(|other| !self.asked.contains(other)) {
             Some(other) => {
                 let help = format!("there is a key \"{other}\"; is it misspelt?");
                 diagnostics.error_help("missing-key", start, message, help);

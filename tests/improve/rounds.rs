@@ -1,10 +1,11 @@
 //! What becomes of a skill that can be mended, and of one that cannot.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::common::Project;
 use super::ferry::{
-    IMPROVE, ONCE, SKILL, analysing, diligent, edit, fits, project, proposing, read, skill, suggestion,
-    usual_cases,
+    IMPROVE, ONCE, SKILL, analysing, diligent, edit, fits, project, proposing, read, script, skill,
+    suggestion, usual_cases,
 };
 
 #[test]
@@ -28,6 +29,10 @@ fn a_planted_defect_is_mended_in_two_rounds() {
         improved["rounds"][1]["refused"][0]["why"]
             .as_str()
             .is_some_and(|why| why.contains("not in the skill"))
+    );
+    assert!(
+        improved["diff"].as_str().is_some_and(|diff| diff.contains("-Harbour: unsaid.\n")),
+        "{improved:#}"
     );
     let blind = read(&project, "ferry-workspace/rounds/1/blind.json");
     fits("blind", &blind);
@@ -79,4 +84,61 @@ fn what_cannot_be_mended_ends_after_two_flat_rounds_and_v0_stays() {
     assert_eq!(skill(&project), SKILL);
     let listed = project.run(&["versions", "ferry"]).exits(0).stdout;
     assert!(listed.contains("* v0") && listed.contains("(rejected: it does no better)"), "{listed}");
+}
+
+/// Scores from 1 to 5, graded run by run in the files that writing-skills documents.
+#[test]
+fn every_run_of_every_version_is_graded_as_documented() {
+    let ids = ["dawn", "noon", "dusk"];
+    let cases: Vec<Value> = ids
+        .iter()
+        .map(|id| {
+            json!({"id": id, "prompt": format!("Plan trip {id}."), "expectations": [
+                {"criterion": "greets", "description": "The plan says ahoy", "required": true},
+            ]})
+        })
+        .collect();
+    let evals = json!({"version": "1.0", "skill": "ferry", "cases": cases});
+    let marking = |when: &str, score: u8| {
+        let mark =
+            json!({"id": "greets", "score": score, "evidence": [], "reasoning": "Seen.", "weak": null});
+        json!({"name": format!("marks {score}"), "to": "judge", "when": {"regex": when}, "steps": [
+            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+        ]})
+    };
+    let mut greet = edit("Greeting: none.", "Greeting: ahoy.");
+    greet["checks"] = json!(ids.map(|id| format!("{id}/greets")));
+    let advisers = [
+        marking("(?s)The record of the exam.*Greeting: ahoy", 5),
+        marking("The record of the exam", 2),
+        proposing("greet", "Propose edits", &[greet]),
+    ];
+    let project = Project::new(&[
+        ("ferry/SKILL.md", SKILL),
+        ("ferry/evals/evals.json", &evals.to_string()),
+        ("script.yaml", &script(&advisers).to_string()),
+    ]);
+    let args = [&IMPROVE[..], &["--agent", "builtin", "--script", "script.yaml"]].concat();
+    let improved = project.run(&args).exits(0).json();
+    assert_eq!((&improved["stopped"], &improved["best"]), (&json!("target"), &json!(1)), "{improved:#}");
+    for (version, score, overall) in [(0, 2, "fail"), (1, 5, "pass")] {
+        for (id, run) in ids.iter().flat_map(|id| (1..=3).map(move |run| (id, run))) {
+            let grading = read(&project, &format!("ferry-workspace/grading/{id}_v{version}_run{run}.json"));
+            fits("grading", &grading);
+            assert_eq!((&grading["version"], &grading["run"]), (&json!(version), &json!(run)));
+            assert_eq!(
+                (&grading["results"][0]["score"], &grading["overall"]),
+                (&json!(score), &json!(overall))
+            );
+        }
+    }
+    let history = read(&project, "ferry-workspace/history.json");
+    fits("history", &history);
+    let averages: Vec<&Value> = history["versions"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .map(|known| &known["average_score"])
+        .collect();
+    assert_eq!(averages, [&json!(2.0), &json!(5.0)], "each on the version that it belongs to");
 }

@@ -1,6 +1,6 @@
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::common::Project;
 use super::{files, json, project, read};
@@ -125,6 +125,16 @@ fn writing_skills_gradings_have_the_documented_keys() {
     let example = format!("{}/examples/writing-skills/.", env!("CARGO_MANIFEST_DIR"));
     let copied = Command::new("cp").arg("-r").arg(example).arg(project.path()).status();
     assert!(copied.expect("cp").success());
+    let script = read(&project, "script.yaml")
+        .replace(
+            "      - alt=\"\"\n",
+            "      - tools: [{ name: Bash, input: { command: 'echo {\\\"steps\\\": 3} > metrics.json' } }]\n      - alt=\"\"\n",
+        )
+        .replace(
+            "reasoning: The attribute is there and empty.\n",
+            "reasoning: The attribute is there and empty.\n                  weak: Silence would do.\n              uncovered: [The file is left as it was]\n",
+        );
+    project.write("script.yaml", &script);
     let scripted = ["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"];
     project
         .run(&[&scripted[..], &["--report", "writing-skills=out", "--report", "html=page.html"]].concat())
@@ -166,6 +176,11 @@ fn writing_skills_gradings_have_the_documented_keys() {
             assert_eq!(result["passed"], score >= 3, "derived, never set: {result}");
         }
     }
+    let divider = json(&project, "out/grading/divider_v0_run1.json");
+    assert_eq!(divider["execution_metrics"], json!({"steps": 3}), "what the agent counted");
+    assert_eq!(divider["eval_feedback"], "empty: Silence would do.; The file is left as it was");
+    let chart = json(&project, "out/grading/chart_v0_run1.json");
+    assert_eq!((&chart["execution_metrics"], &chart["eval_feedback"]), (&json!({}), &json!("")));
     let page = read(&project, "page.html");
     assert!(page.contains("<details class=\"step tool\">"), "what the agent did is folded: {page}");
     let history = json(&project, "out/history.json");

@@ -112,6 +112,11 @@ pub fn criteria(
 ) -> Vec<Check> {
     let mut checks = Vec::new();
     for (n, node) in list(spec, "grading_criteria", diagnostics).unwrap_or_default().iter().enumerate() {
+        if node.as_text().is_some() {
+            let help = "write {\"id\": \"…\", \"criterion\": \"…\"}";
+            diagnostics.error_help("wrong-type", node.span, "a criterion has an id beside its text", help);
+            continue;
+        }
         let Some(mut entry) = Object::new(node, "a criterion", diagnostics) else { continue };
         let id = entries.id(&mut entry, "a criterion", diagnostics);
         let statement = entry.required_text("criterion", diagnostics);
