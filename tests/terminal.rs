@@ -60,3 +60,36 @@ fn quiet_says_only_what_is_wrong_and_the_results() {
     assert!(!ran.stderr.contains("plan:") && !ran.stderr.contains("[2/2]"), "{}", ran.stderr);
     assert!(ran.stdout.contains("FAIL"), "{}", ran.stdout);
 }
+
+/// Of twenty cases the first fails and ends the run: the others did not pass, they were not run.
+#[test]
+fn what_was_not_run_is_not_said_to_have_passed() {
+    let cases: String = (0..20)
+        .map(|n| format!("  - {{ id: c{n}, prompt: p, checks: [{{ contains: never }}] }}\n"))
+        .collect();
+    let project = project();
+    project.write(
+        "evals/e.practicum.yaml",
+        &format!("practicum: 1\nworkspace: empty\nrun: {{ agents: [slow] }}\ncases:\n{cases}"),
+    );
+    let shown = project.run(&["run", "evals", "--fail-fast", "-j", "1", "-q"]).exits(1).stdout;
+    assert!(shown.contains("? 19 cases were not run") && !shown.contains("cases passed"), "{shown}");
+}
+
+/// The command below a failed case is copied and run as it is, where the run was begun.
+#[test]
+fn the_command_below_a_failed_case_shows_its_trial_from_anywhere() {
+    let project = project();
+    for (folder, path) in [(".", "evals"), ("evals", ".")] {
+        let run = |args: &[&str]| {
+            let mut command = project.practicum(args);
+            Ran::of(command.current_dir(project.path().join(folder)).output().expect("runs"))
+        };
+        let shown = run(&["run", path, "-q"]).exits(1).stdout;
+        let line =
+            shown.lines().find_map(|line| line.trim().strip_prefix("practicum show ")).expect("a command");
+        let arguments: Vec<&str> = std::iter::once("show").chain(line.split(' ')).collect();
+        let told = run(&arguments).exits(0).stdout;
+        assert!(told.contains("never said"), "{folder}: {line}: {told}");
+    }
+}

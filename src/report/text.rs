@@ -117,7 +117,9 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let all = &results.summary.cases;
     // Where nothing else ran, what is usually only compared with is all there is to show.
     let alone = !all.iter().any(CaseSummary::is_examined);
-    let shown: Vec<&CaseSummary> = all.iter().filter(|case| alone || case.is_examined()).collect();
+    let examined = all.iter().filter(|case| alone || case.is_examined());
+    let (shown, not_run): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
+        examined.partition(|case| case.passed + case.failed + case.not_scored > 0);
     let (passed, troubled): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
         shown.iter().partition(|case| case.failed + case.not_scored == 0);
     for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
@@ -129,13 +131,17 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if troubled.len() > MOST_CASES {
         writeln!(out, "  and {} more cases that did not pass", troubled.len() - MOST_CASES)?;
     }
-    if shown.len() > MOST_CASES {
-        return match passed.len() {
-            0 => Ok(()),
-            count => writeln!(out, "  {GOOD}✓{GOOD:#} {count} cases passed"),
-        };
+    match passed.len() {
+        0 => {}
+        count if shown.len() > MOST_CASES => writeln!(out, "  {GOOD}✓{GOOD:#} {count} cases passed")?,
+        _ => passed.iter().try_for_each(|case| case_line(case, all, out))?,
     }
-    passed.iter().try_for_each(|case| case_line(case, all, out))
+    // A run that was stopped has said nothing of them, neither good nor bad.
+    match not_run.len() {
+        0 => Ok(()),
+        1 => writeln!(out, "  {UNSURE}?{UNSURE:#} 1 case was not run"),
+        count => writeln!(out, "  {UNSURE}?{UNSURE:#} {count} cases were not run"),
+    }
 }
 
 fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {

@@ -28,7 +28,8 @@ pub struct TrialFacts {
     pub canaries: Vec<Canary>,
     /// All that was in the workspace at the end; `None` where that is too much to list.
     pub left: Option<Left>,
-    /// What became of the files that were given to be read.
+    /// What became of the files that were given to be read. Earlier runs did not keep it.
+    #[serde(default)]
     pub given: Vec<Given>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,

@@ -193,6 +193,14 @@ impl Browser {
         found.as_u64().expect("a number")
     }
 
+    /// Takes the network away.
+    #[track_caller]
+    pub fn go_offline(&self) {
+        let params = json!({"offline": true, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0});
+        self.post("/goog/cdp/execute", &json!({"cmd": "Network.enable", "params": {}}));
+        self.post("/goog/cdp/execute", &json!({"cmd": "Network.emulateNetworkConditions", "params": params}));
+    }
+
     /// Shows the page as on such a medium, in such a colour scheme.
     #[track_caller]
     pub fn emulate(&self, medium: &str, scheme: &str) {

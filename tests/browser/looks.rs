@@ -108,3 +108,31 @@ fn every_page_can_be_printed() {
         assert_eq!(seen, expected, "{name}");
     }
 }
+
+/// The report of a run is opened from a mail, on a train: it has everything in it and asks nobody.
+#[test]
+fn the_html_report_opens_offline_and_asks_for_nothing() {
+    if !there_is_a_browser() {
+        return;
+    }
+    let project = harbour();
+    project.run(&["report", "latest", "--format", "html", "-o", "report.html"]).exits(0);
+    let browser = Browser::start(1000, 900, false);
+    browser.go_offline();
+    browser.open(&format!("file://{}", project.path().join("report.html").display()));
+    assert!(browser.text("h1").contains("harbour"));
+    let asked =
+        browser.script("return performance.getEntriesByType('resource').map((each) => each.name)", &[]);
+    assert_eq!(asked, json!([]), "nothing else is loaded");
+    // A failed case is opened, then what was said in it.
+    let open = "let each = document.querySelector('[data-verdict=fail]'); each.querySelectorAll('details').forEach((inner) => { inner.open = true; });
+                for (; each; each = each.parentElement) if (each.tagName === 'DETAILS') each.open = true;
+                return document.querySelector('[data-verdict=fail] .step').offsetParent !== null";
+    browser.wait(open);
+    assert!(browser.text("[data-verdict=fail]").contains("Sail out at once!"));
+    let wider = browser
+        .script("return document.documentElement.scrollWidth - document.documentElement.clientWidth", &[]);
+    assert!(wider.as_i64() <= Some(0), "it is {wider} pixels too wide");
+    browser.picture("html");
+    assert_eq!(browser.complaints(), Vec::<String>::new());
+}

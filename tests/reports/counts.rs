@@ -63,6 +63,7 @@ fn all_reports_of_a_run_agree_on_every_count() {
         "github-comment=out/comment.md",
         "skill-creator=out/skill-creator",
         "agentskills=out/agentskills",
+        "writing-skills=out/writing-skills",
     ];
     for order in &orders {
         args.extend(["--report", order]);
@@ -95,7 +96,15 @@ fn all_reports_of_a_run_agree_on_every_count() {
     assert!(page.contains("- **missed** (mixed): 2 of 2 runs") && page.contains("It should have woken up."));
     assert!(page.contains("- **noisy** (mixed): 2 of 2 runs"));
 
-    // The comment.
+    // The comment, and what is added to the summary of a job.
+    let mut step = project.practicum(&["report", "latest", "--format", "github", "-o", "again.txt"]);
+    let summary_file = project.path().join("step.md");
+    let status = step.env("GITHUB_STEP_SUMMARY", &summary_file).output().expect("runs").status;
+    assert!(status.success());
+    let step = read(&project, "step.md");
+    assert_eq!(numbers(&row(&step, "with the skill")[1..]), with);
+    assert_eq!(numbers(&row(&step, "without the skill")[1..]), without);
+    assert_eq!(read(&project, "again.txt"), read(&project, "out/annotations.txt"), "now and later the same");
     let comment = read(&project, "out/comment.md");
     assert!(comment.starts_with("<!-- practicum:mixed -->\n"));
     assert_eq!(numbers(&row(&comment, "with the skill")[1..]), with);
@@ -144,6 +153,17 @@ fn all_reports_of_a_run_agree_on_every_count() {
         assert_eq!(files(&project, folder, "/grading.json").len() as u64, all[1] + all[2], "{folder}");
         assert_eq!(files(&project, folder, "/timing.json").len() as u64, all[0], "{folder}");
     }
+    // Nothing here has criteria with scores, so nothing is graded the way of writing-skills.
+    assert_eq!(files(&project, "out/writing-skills/grading", ".json").len(), 0);
+    assert!(json(&project, "out/writing-skills/history.json").is_object());
+
+    // The list of runs and the badge.
+    let listed = project.run(&["runs", "--json"]).exits(0).json();
+    assert_eq!(listed["runs"][0]["totals"], summary["totals"]);
+    let line = project.run(&["runs"]).exits(0).stdout;
+    assert!(line.contains("failed  6/14 passed, 2 not scored"), "{line}");
+    let badge = project.run(&["badge", "--format", "shields"]).exits(0).json();
+    assert_eq!(badge["message"], "6 of 12 passed", "of those that have an answer");
 }
 
 /// The sections that skill-test has, by its names and in its order.

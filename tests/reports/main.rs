@@ -14,14 +14,15 @@ use std::process::{Command, Stdio};
 use common::Project;
 use serde_json::Value;
 
-/// Says what its skill says, takes the skill up if the prompt says fire or a probe asks, and never ends if it says hang.
+/// Says what its skill says, takes the skill up if the prompt says fire or tells it to, and never ends if it
+/// says hang.
 const AGENT: &str = r#"
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then said=$(tail -1 ".agents/skills/$skill/SKILL.md"); seen="\"$skill\""; fi
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"
 case "$1" in
   *hang*) sleep 60 ;;
-  *fire* | *"Use the skill"*) if [ -n "$skill" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi ;;
+  *fire* | 'Use the skill'*) if [ -n "$skill" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi ;;
 esac
 echo "{\"type\":\"text\",\"text\":\"$said\"}"
 echo '{"type":"end","ending":"finished"}'
