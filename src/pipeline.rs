@@ -35,7 +35,7 @@ use crate::judge::Judge;
 use crate::marking::{Marked, expectation};
 use crate::model::{
     Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary,
-    Trial, TrialRecord, Usage, Verdict, Why,
+    Trial, TrialRecord, Usage, Verdict, Why, counted,
 };
 use crate::observe::observe;
 use crate::plan::{Plan, Planned};
@@ -288,7 +288,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
         false => Outcome::Completed,
     };
     if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
-        let text = format!("the budget is used up: {why}; {left} trials were not begun");
+        let text = format!("the budget is used up: {why}; {} not begun", counted(left, "trial"));
         tell(&mut sinks, &RunEvent::Notice { text });
     }
     if exam.ledger.is_blind() {

@@ -70,7 +70,7 @@ fn of_ending(seen: &Observation) -> Option<Trouble> {
         }
     };
     let because = seen.ended_because.as_ref().map_or_else(String::new, |why| format!(" ({})", short(why)));
-    Some(trouble(kind, format!("the agent {}{because}", seen.ended.in_words()), hint))
+    Some(trouble(kind, format!("{}{because}", seen.ended.in_words()), hint))
 }
 
 fn of_listing(seen: &Observation, name: &str) -> Option<Trouble> {

@@ -4,7 +4,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::model::{Case, CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite};
+use crate::model::{
+    Case, CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite, counted,
+};
 use crate::skill::Skill;
 
 /// Adds warnings about a suite that is well formed and still proves little.
@@ -260,7 +262,10 @@ fn too_few_repeats(suite: &Suite, diagnostics: &mut Diagnostics) {
         diagnostics.warning_help(
             "few-repeats",
             None,
-            format!("a fire rate from {repeat} runs tells nothing: by chance alone it is often 0 or 1"),
+            format!(
+                "a fire rate from {} tells nothing: by chance alone it is often 0 or 1",
+                counted(*repeat, "run")
+            ),
             format!("run each query at least {FEW_REPEATS} times"),
         );
     }

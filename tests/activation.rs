@@ -130,7 +130,7 @@ fn a_skill_that_the_prompt_names_is_counted_apart() {
     let found = run(&project, 0)["activation"].clone();
     assert_eq!((counts(&found), &found["invoked"]), ([2, 0, 0, 0, 0, 0], &json!(8)));
     let text = project.run(&["show"]).exits(0).stdout;
-    assert!(text.contains("8 runs named the skill themselves"), "{text}");
+    assert!(text.contains("in no rate: 8 runs told to use the skill by name"), "{text}");
 }
 
 /// The agents' own streams do not show what the user invokes.
@@ -258,7 +258,7 @@ fn the_without_skill_arm_that_had_the_skill_or_the_with_skill_arm_that_did_not_c
         assert_eq!(found["difference"]["value"], Value::Null);
         assert_eq!(found["voided"][0]["why"], why);
         let text = project.run(&["show"]).exits(0).stdout;
-        assert!(text.contains("6 pairs are void"), "{text}");
+        assert!(text.contains("6 pairs void"), "{text}");
     }
 }
 

@@ -73,7 +73,7 @@ fn what_was_not_run_is_not_said_to_have_passed() {
         &format!("practicum: 1\nworkspace: empty\nrun: {{ agents: [slow] }}\ncases:\n{cases}"),
     );
     let shown = project.run(&["run", "evals", "--fail-fast", "-j", "1", "-q"]).exits(1).stdout;
-    assert!(shown.contains("? 19 cases were not run") && !shown.contains("cases passed"), "{shown}");
+    assert!(shown.contains("? 19 cases not run") && !shown.contains("cases passed"), "{shown}");
 }
 
 /// The command below a failed case is copied and run as it is, where the run was begun.

@@ -9,6 +9,7 @@ use super::skills::{self, Skill};
 use super::tools::{self, Toolbox};
 use super::{Options, emit, ending_of};
 use crate::llm::{Api, Block, Client, Message, Reply, Request, Role, Stop};
+use crate::model::counted;
 
 const MAX_TOKENS: u32 = 16_000;
 
@@ -89,7 +90,7 @@ impl<'a, W: Write> Agent<'a, W> {
             }
             self.session.messages.push(Message { role: Role::User, blocks: results });
         }
-        let message = format!("not done after {} turns", self.options.max_turns);
+        let message = format!("not done after {}", counted(self.options.max_turns, "turn"));
         Ok((Ending::OverBudget, Some(message)))
     }
 

@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::{complain, index, print, print_json};
+use super::{complain, counted, index, print, print_json};
 use crate::history::{Audited, audit};
 use crate::report::safe;
 use crate::settings::project_root;
@@ -64,6 +64,10 @@ fn in_words(audited: &Audited) -> String {
         0 => String::new(),
         few => format!(", {few} with too few answers to say"),
     };
-    out.push_str(&format!("{} doubts about {} checks{too_few}\n", audited.doubts.len(), audited.checks));
+    out.push_str(&format!(
+        "{} about {}{too_few}\n",
+        counted(audited.doubts.len(), "doubt"),
+        counted(audited.checks, "check")
+    ));
     out
 }

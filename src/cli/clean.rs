@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use super::{complain, print, sweep_up};
+use super::{complain, counted, print, sweep_up};
 use crate::settings::project_root;
 use crate::store::{Cache, Live, RunDir};
 
@@ -56,5 +56,9 @@ fn clean(args: &Args) -> anyhow::Result<()> {
     }
     Cache::of(&project).compact()?;
     let busy = if going_on > 0 { format!("; {going_on} still going on") } else { String::new() };
-    print(&format!("swept up after {swept} killed runs, removed {removed} records{busy}\n"))
+    print(&format!(
+        "swept up after {}, removed {}{busy}\n",
+        counted(swept, "killed run"),
+        counted(removed, "record")
+    ))
 }

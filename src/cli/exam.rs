@@ -362,7 +362,7 @@ fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         );
     }
     if probes > 0 {
-        let many = if probes == 1 { "1 probe" } else { &format!("{probes} probes") };
+        let many = counted(probes, "probe");
         eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
     }
     for planned in &plan.suites {
@@ -372,9 +372,9 @@ fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         let beside =
             if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
         eprintln!(
-            "  {}: {} cases, at most {} each{}{scripted}",
+            "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
-            planned.suite.cases.len(),
+            counted(planned.suite.cases.len(), "case"),
             format_duration(settings.timeout.value),
             safe(&beside)
         );
@@ -430,14 +430,14 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     }
     if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
         return Err(anyhow!(
-            "{} scripts want to run on this machine; read them, then say --trust",
-            scripts.len()
+            "the evals hold {} that would run on this machine; read what they do, then say --trust",
+            counted(scripts.len(), "script")
         ));
     }
     for script in &scripts {
         eprintln!("--- {}", safe(script));
     }
-    eprint!("Run these {} scripts? [y/N] ", scripts.len());
+    eprint!("Run {}? [y/N] ", counted(scripts.len(), "script"));
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;

@@ -51,6 +51,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
+use crate::model::counted;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
 use crate::store::{Index, Live, RunDir, StoreError};
@@ -245,14 +246,6 @@ fn complain(error: &anyhow::Error) -> u8 {
         ) => 2,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() => 3,
         None => 2,
-    }
-}
-
-/// `1 case`, `2 cases`.
-fn counted(count: impl TryInto<u64>, word: &str) -> String {
-    match count.try_into().unwrap_or(u64::MAX) {
-        1 => format!("1 {word}"),
-        count => format!("{count} {word}s"),
     }
 }
 

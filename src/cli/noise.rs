@@ -4,7 +4,7 @@ use super::evals::{Choices, Evals};
 use super::exam::Carrying;
 use super::{complain, print, print_json, run};
 use crate::compare::noise_of;
-use crate::model::{Noise, TrialRecord};
+use crate::model::{Noise, TrialRecord, counted};
 use crate::report::safe;
 use crate::store::{keep_noise, records};
 
@@ -73,6 +73,6 @@ fn in_words(noise: &Noise) -> String {
             case.flip_rate.unwrap_or_default() * 100.0
         ));
     }
-    out.push_str(&format!("{} of {} cases are flaky\n", flaky().count(), noise.cases.len()));
+    out.push_str(&format!("flaky: {} of {}\n", flaky().count(), counted(noise.cases.len(), "case")));
     out
 }

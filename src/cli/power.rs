@@ -1,4 +1,4 @@
-use super::{complain, print, print_json};
+use super::{complain, counted, print, print_json};
 use crate::report::Needed;
 use crate::stats::{ALPHA, Design, Question, Sought, answer};
 
@@ -122,18 +122,20 @@ fn in_words(sought: Sought, design: &Design, usd_per_run: Option<f64>) -> String
     let Design { baseline, effect, cases, repeat, power, alpha, .. } = *design;
     let after = baseline + effect;
     let found = match sought {
-        Sought::Cases => format!("{cases} cases"),
-        Sought::Repeat => format!("{repeat} runs of each case"),
+        Sought::Cases => counted(cases, "case"),
+        Sought::Repeat => format!("{} of each case", counted(repeat, "run")),
         Sought::Effect => format!("a change of {effect:+.2}"),
         Sought::Power => format!("a power of {power:.2}"),
     };
     let price =
         usd_per_run.map(|usd| format!(", about ${:.2}", usd * design.runs() as f64)).unwrap_or_default();
+    let times = counted(repeat, "time");
     format!(
-        "{found}\n\n  {cases} cases, each run {repeat} times before and {repeat} times after: {} runs in all{price}.\n  \
+        "{found}\n\n  {}, each run {times} before and {times} after: {} in all{price}.\n  \
          A pass rate that goes from {baseline:.2} to {after:.2} is then shown with a chance of {power:.2},\n  \
          and one that stays the same is mistaken for a change with a chance of at most {alpha:.2}.\n",
-        design.runs()
+        counted(cases, "case"),
+        counted(design.runs(), "run")
     )
 }
 

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::report::Reports;
 use super::{complain, print};
-use crate::model::{TrialRecord, Verdict, Vote};
+use crate::model::{TrialRecord, Verdict, Vote, counted};
 use crate::report::{Results, safe};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
@@ -47,7 +47,7 @@ fn show(args: &Args) -> anyhow::Result<()> {
             fitting.into_iter().try_for_each(|record| print(&trial(record, &run)))
         }
         None if run.summary().is_none() => {
-            print(&format!("run {} has no summary yet; {} trials are done\n", run.id(), records.len()))
+            print(&format!("run {} has no summary yet; {} done\n", run.id(), counted(records.len(), "trial")))
         }
         None => Reports::default().show(&Results::open(run).map_err(|why| anyhow!(why))?, false),
     }

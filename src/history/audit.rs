@@ -1,6 +1,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::model::counted;
 use crate::store::{CheckCounts, Index, IndexError};
 
 /// What is doubtful about the checks themselves: `audit --json`.
@@ -62,7 +63,9 @@ impl Doubt {
     /// The counts that speak for it.
     pub fn evidence(&self) -> String {
         match self.concern {
-            Concern::NeverFails => format!("passed {} of {} in {} runs", self.passed, self.told(), self.runs),
+            Concern::NeverFails => {
+                format!("passed {} of {} in {}", self.passed, self.told(), counted(self.runs, "run"))
+            }
             Concern::SameWithoutSkill => {
                 let (passed, told) = self.with_skill();
                 let told_without = self.passed_without + self.failed_without;

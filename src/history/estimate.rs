@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::model::format_duration;
+use crate::model::{counted, format_duration};
 use crate::store::{Index, IndexError};
 
 /// What trials of one kind have in common that decides what they take.
@@ -65,7 +65,7 @@ impl Estimate {
     pub fn in_words(&self, jobs: usize) -> String {
         let part = |of: u64| match of {
             of if of == self.trials => String::new(),
-            of => format!(" for {of} of {} trials", self.trials),
+            of => format!(" for {of} of {}", counted(self.trials, "trial")),
         };
         let cost = match self.priced {
             0 => "cost unknown".to_owned(),

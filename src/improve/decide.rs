@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Score, Split};
 use crate::compare::{Comparison, Rules, Side, compare};
-use crate::model::{Estimate, Noise, TrialRecord};
+use crate::model::{Estimate, Noise, TrialRecord, counted};
 use crate::stats::{ALPHA, MARGIN};
 
 /// What was found, and why.
@@ -81,7 +81,7 @@ fn refusal(
         return Some("the held-out cases got worse".to_owned());
     }
     if new.not_scored > old.not_scored {
-        return Some(format!("{} runs gave no answer", new.not_scored));
+        return Some(format!("{} gave no answer", counted(new.not_scored, "run")));
     }
     let order = match goal {
         Goal::Skill => new.rank(&old),

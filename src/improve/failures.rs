@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::StoredRun;
 use super::stored::asked;
 use crate::judge::cut;
-use crate::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict};
+use crate::model::{Check, CheckKind, CheckResult, TrialRecord, Verdict, counted};
 
 /// A check that failed, and what an adviser may know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +44,9 @@ impl Failures {
                 failures.failed.push(Failure {
                     name: format!("{case}/{check}"),
                     text: format!(
-                        "wanted: {}\nfound, in {} runs: {}",
+                        "wanted: {}\nfound, in {}: {}",
                         wanted.unwrap_or_else(|| "what this check demands".to_owned()),
-                        results.len(),
+                        counted(results.len(), "run"),
                         cut(found, 2_000)
                     ),
                 });

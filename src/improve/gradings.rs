@@ -1,7 +1,7 @@
 //! What each run of a version got, in the files that writing-skills documents.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::files;
 use crate::lint::{Draft, convention_compliance};
@@ -9,18 +9,20 @@ use crate::model::TrialRecord;
 use crate::report::{Grading, free};
 use crate::skill::SKILL_FILE;
 
-/// Writes `grading/<case>_v<version>_run<run>.json` for the runs that have scores from 1 to 5.
+/// Writes `grading/<case>_v<version>_run<run>.json` for the runs that have scores from 1 to 5. Each comes
+/// with the folder that it left.
 pub fn write<'r>(
     workspace: &Path,
     version: u32,
     skill: &Path,
-    records: impl IntoIterator<Item = &'r TrialRecord>,
+    trials: impl IntoIterator<Item = (&'r TrialRecord, PathBuf)>,
 ) -> std::io::Result<()> {
     let conventions = convention_compliance(&Draft::read(&skill.join(SKILL_FILE)));
     let folder = workspace.join("grading");
     let mut names = BTreeSet::new();
-    for record in records {
+    for (record, left) in trials {
         let Some(grading) = Grading::of(record, version, &conventions) else { continue };
+        let grading = grading.measured_in(&left);
         std::fs::create_dir_all(&folder)?;
         files::write_json(
             &folder.join(format!("{}.json", free(&grading.file_stem(), &mut names))),

@@ -3,7 +3,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::Linted;
-use crate::model::Severity;
+use crate::model::{Severity, counted};
 
 /// The linter's findings for machines.
 #[derive(Serialize)]
@@ -92,9 +92,7 @@ impl Tally {
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let some = |count: usize, word: &str| {
-            (count > 0).then(|| format!("{count} {word}{}", if count == 1 { "" } else { "s" }))
-        };
+        let some = |count: usize, word: &str| (count > 0).then(|| counted(count, word));
         let problems: Vec<String> =
             [some(self.errors, "error"), some(self.warnings, "warning"), some(self.notices, "notice")]
                 .into_iter()

@@ -75,17 +75,18 @@ impl Ended {
 
     pub fn in_words(self) -> &'static str {
         match self {
-            Ended::Finished => "finished",
-            Ended::TimedOut => "hit the time limit",
-            Ended::AskedUser => "stopped to ask a person",
-            Ended::RateLimited => "was rate limited",
-            Ended::AuthFailed => "could not log in",
-            Ended::ApiFailed => "lost the model API",
-            Ended::Crashed => "crashed",
-            Ended::NotLaunched => "could not be started",
-            Ended::SetupFailed => "was skipped: its setup failed",
-            Ended::OverBudget => "went over its budget",
-            Ended::Cancelled => "was cancelled",
+            Ended::Finished => "the agent finished",
+            Ended::TimedOut => "the agent hit the time limit",
+            Ended::AskedUser => "the agent stopped to ask a person",
+            Ended::RateLimited => "the agent was rate limited",
+            Ended::AuthFailed => "the agent could not log in",
+            Ended::ApiFailed => "the agent lost the model API",
+            Ended::Crashed => "the agent crashed",
+            Ended::NotLaunched => "the agent could not be started",
+            // No agent was asked to do anything.
+            Ended::SetupFailed => "the case was skipped: its setup failed",
+            Ended::OverBudget => "the agent went over its budget",
+            Ended::Cancelled => "the agent was cancelled",
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod case;
 mod check;
+mod counted;
 mod diagnostic;
 mod digest;
 mod duration;
@@ -30,6 +31,7 @@ pub use check::{
     Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
     Scale, Section, Tier, WorkspaceView,
 };
+pub use counted::counted;
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
 pub use duration::{LONGEST_TIME, format_duration, parse_duration};

@@ -150,9 +150,7 @@ impl Observation {
         let seen = self.activated.iter().find(|activated| activated.skill == skill);
         match seen {
             Some(activated) => Fired::Yes(activated.evidence.clone()),
-            None if !self.ended.can_be_marked() => {
-                Fired::Unknown(format!("the agent {}", self.ended.in_words()))
-            }
+            None if !self.ended.can_be_marked() => Fired::Unknown(self.ended.in_words().to_owned()),
             None if self.hides_tools => Fired::Unknown("the agent's stream shows no tool calls".to_owned()),
             None => Fired::No,
         }

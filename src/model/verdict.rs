@@ -33,7 +33,7 @@ pub enum Why {
 impl Why {
     pub fn in_words(&self) -> String {
         match self {
-            Why::Ended(ended) => format!("the agent {}", ended.in_words()),
+            Why::Ended(ended) => ended.in_words().to_owned(),
             Why::JudgeFailed(why) => format!("the judge gave no usable answer: {why}"),
             Why::NotJudged(why) => format!("not judged: {why}"),
             Why::CheckFailed(why) => format!("the check could not be carried out: {why}"),

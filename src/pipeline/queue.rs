@@ -106,7 +106,7 @@ impl Queue {
         let wait = retry.wait.saturating_mul(1 << tried.min(16)).min(LONGEST_WAIT);
         let everyone = record.ended == Ended::RateLimited;
         let because = record.ended_because.map_or(String::new(), |why| format!(": {why}"));
-        let why = format!("the agent {}{because}", record.ended.in_words());
+        let why = format!("{}{because}", record.ended.in_words());
         let kept =
             self.tried.entry(index).or_insert_with(|| Tried { cost_usd: Some(0.0), ..Tried::default() });
         kept.times += 1;

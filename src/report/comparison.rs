@@ -3,7 +3,7 @@
 use super::markup::markdown as plain;
 use super::{figures, safe};
 use crate::compare::{CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
-use crate::model::{Compared, Estimate};
+use crate::model::{Compared, Estimate, counted};
 
 /// How many cases of a kind are told one by one on a terminal.
 const MOST_TOLD: usize = 20;
@@ -58,8 +58,8 @@ fn overall(one: &Comparison) -> String {
         Some(Compared::Better | Compared::Worse | Compared::Equivalent) | None => None,
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
-    let (difference, cases) = (figures::difference(one.difference), one.difference.n);
-    format!("{} → {}: {difference} over {cases} cases, {verdict}{more}", rate(&one.before), rate(&one.after))
+    let (difference, cases) = (figures::difference(one.difference), counted(one.difference.n, "case"));
+    format!("{} → {}: {difference} over {cases}, {verdict}{more}", rate(&one.before), rate(&one.after))
 }
 
 fn name(of: &CaseName) -> String {

@@ -3,7 +3,7 @@ use std::path::Path;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use super::safe::{is_direction_mark, safe};
-use crate::model::{Diagnostic, Diagnostics, Severity, Span};
+use crate::model::{Diagnostic, Diagnostics, Severity, Span, counted};
 
 /// Problems of one file for people: position, excerpt, one sentence, a hint.
 pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) -> String {
@@ -15,7 +15,7 @@ pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) 
     }
     if diagnostics.dropped() > 0 {
         let shown_path = safe(&path.display().to_string());
-        out.push_str(&format!("and {} more problems in {shown_path}\n", diagnostics.dropped()));
+        out.push_str(&format!("and {} in {shown_path}\n", counted(diagnostics.dropped(), "more problem")));
     }
     out
 }

@@ -3,7 +3,7 @@
 use super::safe;
 use crate::model::{
     ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
-    Reliability, Summary, Totals,
+    Reliability, Summary, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -27,7 +27,7 @@ pub fn difference(of: Estimate) -> String {
 
 /// `4 of 6 trials passed, 1 failed, 1 not scored`.
 pub fn totals(of: &Totals) -> String {
-    let mut text = format!("{} of {} trials passed", of.passed, of.trials);
+    let mut text = format!("{} of {} passed", of.passed, counted(of.trials, "trial"));
     for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored")] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
@@ -86,10 +86,10 @@ pub fn activation(of: &ActivationSummary) -> Vec<String> {
         lines.extend(of.skills.iter().map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
     }
     if of.unmeasured > 0 {
-        lines.push(format!("  {} cases could not be measured: no run of them can tell", of.unmeasured));
+        lines.push(format!("  {} could not be measured: no run can tell", counted(of.unmeasured, "case")));
     }
     if of.invoked > 0 {
-        lines.push(format!("  {} runs named the skill themselves and are in no rate", of.invoked));
+        lines.push(format!("  in no rate: {} told to use the skill by name", counted(of.invoked, "run")));
     }
     lines
 }
@@ -126,7 +126,7 @@ pub fn arms(of: &ArmsSummary) -> Vec<String> {
         lines.push(format!("  {}: {}", safe(&one.suite), compared(&one.result)));
     }
     if of.void_pairs > 0 {
-        lines.push(format!("  {} pairs are void, because a trial was not in its arm", of.void_pairs));
+        lines.push(format!("  {} void, because a trial was not in its arm", counted(of.void_pairs, "pair")));
         for void in of.voided.iter().take(3) {
             lines.push(format!("    {} #{}: {}", safe(&void.case), void.attempt, safe(&void.why)));
         }
@@ -140,13 +140,14 @@ fn compared(of: &ArmsResult) -> String {
         Compared::Better | Compared::Worse | Compared::Equivalent => None,
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
-    format!("{} over {} cases, {}{more}", difference(of.difference), of.difference.n, of.verdict.name())
+    let cases = counted(of.difference.n, "case");
+    format!("{} over {cases}, {}{more}", difference(of.difference), of.verdict.name())
 }
 
 /// What certainty would take.
 pub fn to_tell(runs: Option<u64>, usd: Option<f64>) -> Option<String> {
     let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
-    runs.map(|runs| format!("about {runs} more runs{price} to tell"))
+    runs.map(|runs| format!("about {}{price} to tell", counted(runs, "more run")))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
 use super::{figures, safe};
-use crate::model::{CheckResult, GateResult, Verdict};
+use crate::model::{CheckResult, GateResult, Verdict, counted};
 
 /// What was found in a captured text, for a terminal: the verdict first.
 pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult]) -> String {
@@ -11,7 +11,8 @@ pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult])
         _ => (UNSURE, "INCOMPLETE"),
     };
     let count = |name: &str| results.iter().filter(|(_, result)| result.verdict.name() == name).count();
-    let mut out = format!("{style}{word}{style:#}  {} of {} checks passed", count("pass"), results.len());
+    let mut out =
+        format!("{style}{word}{style:#}  {} of {} passed", count("pass"), counted(results.len(), "check"));
     for (name, words) in [("fail", "failed"), ("not_scored", "not scored")] {
         if count(name) > 0 {
             out.push_str(&format!(", {} {words}", count(name)));

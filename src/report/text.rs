@@ -4,7 +4,7 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, styles};
 use crate::model::{
-    CaseSummary, CheckResult, Doubts, GateResult, Standing, Summary, TrialRecord, Verdict, Why,
+    CaseSummary, CheckResult, Doubts, GateResult, Standing, Summary, TrialRecord, Verdict, Why, counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -129,18 +129,19 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     }
     if troubled.len() > MOST_CASES {
-        writeln!(out, "  and {} more cases that did not pass", troubled.len() - MOST_CASES)?;
+        writeln!(out, "  and {} that did not pass", counted(troubled.len() - MOST_CASES, "more case"))?;
     }
     match passed.len() {
         0 => {}
-        count if shown.len() > MOST_CASES => writeln!(out, "  {GOOD}✓{GOOD:#} {count} cases passed")?,
+        count if shown.len() > MOST_CASES => {
+            writeln!(out, "  {GOOD}✓{GOOD:#} {} passed", counted(count, "case"))?
+        }
         _ => passed.iter().try_for_each(|case| case_line(case, all, out))?,
     }
     // A run that was stopped has said nothing of them, neither good nor bad.
     match not_run.len() {
         0 => Ok(()),
-        1 => writeln!(out, "  {UNSURE}?{UNSURE:#} 1 case was not run"),
-        count => writeln!(out, "  {UNSURE}?{UNSURE:#} {count} cases were not run"),
+        count => writeln!(out, "  {UNSURE}?{UNSURE:#} {} not run", counted(count, "case")),
     }
 }
 
@@ -257,7 +258,7 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
     let rate = figures::pass_rate(&summary.pass_rate);
     writeln!(out, "  pass rate {rate}{}", reliability.unwrap_or_default())?;
     if let Some(left_out) = summary.left_out.filter(|count| *count > 0) {
-        writeln!(out, "  {left_out} trials were not needed: those before them told enough")?;
+        writeln!(out, "  {} not needed: those before told enough", counted(left_out, "trial"))?;
     }
     let activation = summary.activation.as_ref().map(figures::activation);
     let arms = summary.arms.as_ref().map(figures::arms);

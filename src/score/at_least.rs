@@ -1,7 +1,7 @@
 //! What the checks that count have in common.
 
 use super::{TooHard, excerpt};
-use crate::model::{Diagnostics, Finding, Why};
+use crate::model::{Diagnostics, Finding, Why, counted};
 use crate::tree::{Node, int_of};
 
 /// How many are wanted when nobody says.
@@ -26,12 +26,11 @@ pub fn finding(found: Result<usize, TooHard>, wanted: i64, what: &str) -> Findin
     match found {
         Ok(found) => {
             let enough = found as i128 >= i128::from(wanted);
-            Finding::new(enough, format!("{} of {what}, at least {wanted} wanted", times(found)))
+            Finding::new(
+                enough,
+                format!("{} of {what}, at least {wanted} wanted", counted(found, "occurrence")),
+            )
         }
         Err(too_hard) => Finding::not_scored(Why::CheckFailed(format!("{} {too_hard}", excerpt(what, 90)))),
     }
-}
-
-fn times(count: usize) -> String {
-    if count == 1 { "1 occurrence".to_owned() } else { format!("{count} occurrences") }
 }

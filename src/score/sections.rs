@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{ValueFormat, excerpt};
-use crate::model::{Field, Finding, Section, Tier, Why};
+use crate::model::{Field, Finding, Section, Tier, Why, counted};
 
 /// One entry of a list: for each field's name what stands there, `None` if nothing does. A field
 /// that is not in it was not read.
@@ -47,21 +47,21 @@ pub fn mark_sections(
         for tier in &section.tiers {
             let entries = extracted.get(section, tier);
             let place = format!("{} ({})", excerpt(&section.name, 80), excerpt(&tier.label, 80));
-            let counted = |holds: fn(usize, u32) -> bool, wanted: u32, word: &str| match entries {
+            let bounded = |holds: fn(usize, u32) -> bool, wanted: u32, word: &str| match entries {
                 None => Finding::not_scored(unread.clone()),
                 Some(entries) => {
                     let count = entries.len();
-                    let why = format!("{place} has {count} entries, {word} {wanted} wanted");
+                    let why = format!("{place} has {}, {word} {wanted} wanted", counted(count, "entry"));
                     Finding::new(holds(count, wanted), why)
                 }
             };
             let id = |what: &str| format!("{check}/{}/{}/{what}", section.name, tier.label);
             if tier.min_entries > 0 {
-                let least = counted(|count, wanted| count >= wanted as usize, tier.min_entries, "at least");
+                let least = bounded(|count, wanted| count >= wanted as usize, tier.min_entries, "at least");
                 marked.push((id("count"), least));
             }
             if let Some(most) = tier.max_entries {
-                let most = counted(|count, wanted| count <= wanted as usize, most, "at most");
+                let most = bounded(|count, wanted| count <= wanted as usize, most, "at most");
                 marked.push((id("count_max"), most));
             }
             for field in tier.fields.iter().filter(|field| field.required || field.format.is_some()) {
@@ -115,7 +115,7 @@ fn mark_field(field: &Field, entries: &[Entry], place: &str, unread: &Why) -> Fi
         (None, _) => name,
     };
     let (count, good) = (entries.len(), entries.len() - wrong.len() - not_read);
-    let why = format!("{good} of {count} entries of {place} have {wanted}");
+    let why = format!("{good} of {} of {place} with {wanted}", counted(count, "entry"));
     let mut finding = Finding::new(wrong.is_empty(), why);
     finding.evidence = wrong.into_iter().take(MOST_SHOWN).collect();
     finding

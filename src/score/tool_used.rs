@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::RuleKind;
 use super::tools::{Calls, Tool, call_in_words, call_shape, names_called, unseen};
-use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule};
+use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, counted};
 use crate::tree::{Node, Object, shape};
 
 pub static KIND: RuleKind = RuleKind {
@@ -80,7 +80,7 @@ impl Rule for ToolUsed {
         };
         let times = found.len();
         let enough = times >= self.min as usize && self.max.is_none_or(|max| times <= max as usize);
-        let finding = Finding::new(enough, format!("{what} was called {times} times, {wanted}"));
+        let finding = Finding::new(enough, format!("{what} was called {}, {wanted}", counted(times, "time")));
         match found.first() {
             Some(call) => finding.with_evidence(call_in_words(call)),
             None => finding.with_evidence(format!("called: {}", names_called(evidence.observation))),

@@ -113,10 +113,12 @@ fn every_run_of_every_version_is_graded_as_documented() {
         marking("The record of the exam", 2),
         proposing("greet", "Propose edits", &[greet]),
     ];
+    let measuring = r#"> plan.txt; echo '{\"total_steps\": 2}' > metrics.json"#;
+    let script = script(&advisers).to_string().replace("> plan.txt", measuring);
     let project = Project::new(&[
         ("ferry/SKILL.md", SKILL),
         ("ferry/evals/evals.json", &evals.to_string()),
-        ("script.yaml", &script(&advisers).to_string()),
+        ("script.yaml", &script),
     ]);
     let args = [&IMPROVE[..], &["--agent", "builtin", "--script", "script.yaml"]].concat();
     let improved = project.run(&args).exits(0).json();
@@ -130,6 +132,7 @@ fn every_run_of_every_version_is_graded_as_documented() {
                 (&grading["results"][0]["score"], &grading["overall"]),
                 (&json!(score), &json!(overall))
             );
+            assert_eq!(grading["execution_metrics"], json!({"total_steps": 2}));
         }
     }
     let history = read(&project, "ferry-workspace/history.json");

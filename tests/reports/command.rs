@@ -31,7 +31,7 @@ fn a_stored_run_is_reported_by_any_of_its_names() {
         assert_eq!(ran.stderr, "");
     }
     let ran = project.run(&["report"]).exits(0);
-    assert!(ran.stdout.contains("PASS  1 of 1 trials passed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("PASS  1 of 1 trial passed"), "{}", ran.stdout);
     project.run(&["report", "latest", "--format", "html", "-o", "deep/er/page.html"]).exits(0);
     assert!(read(&project, "deep/er/page.html").ends_with("</html>\n"));
 }

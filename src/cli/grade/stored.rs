@@ -12,7 +12,7 @@ use crate::cli::report::Reports;
 use crate::cli::{environment, print, print_json, runtime};
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
-use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts};
+use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned};
 use crate::report::{Progress, Regraded, Results, render_changes, safe};
@@ -156,7 +156,7 @@ fn still_there(
     let mut told: Vec<String> =
         gone.iter().map(|case| format!("case {case} is no longer in the evals, so it is left out")).collect();
     if unfinished > 0 {
-        told.push(format!("{unfinished} trials were never finished, so they are left out"));
+        told.push(format!("left out: {}, never finished", counted(unfinished, "trial")));
     }
     (trials, told)
 }

@@ -295,10 +295,12 @@ impl<'l> Loop<'l> {
         Ok(Some(Proposal { edits: analysis.suggestions, refused }))
     }
 
-    fn keep_score(&mut self, tried: &Tried, rejected: Option<String>) -> Result<(), Halt> {
+    fn keep_score<'t>(&mut self, tried: &'t Tried, rejected: Option<String>) -> Result<(), Halt> {
         let score = Score { rejected, ..Score::of(&tried.examined.run, &tried.records) };
-        let Examined { version, files, .. } = &tried.examined;
-        gradings::write(self.versions.workspace(), *version, files, &tried.records).map_err(Halt::failed)?;
+        let Examined { version, files, run } = &tried.examined;
+        let found = |record: &'t TrialRecord| Ok((record, self.means.folder_of(run, &record.trial)?));
+        let trials = tried.records.iter().map(found).collect::<Result<Vec<_>, Halt>>()?;
+        gradings::write(self.versions.workspace(), *version, files, trials).map_err(Halt::failed)?;
         self.versions.keep_score(*version, &score).map_err(Halt::failed)
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::improve::journal::Begun;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, Refused, Suggestion};
-use crate::model::{Digest, Verdict, Why};
+use crate::model::{Digest, TrialId, Verdict, Why};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -80,6 +80,10 @@ impl Means for World {
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.runs[run].clone())
+    }
+
+    fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {
+        Ok(Path::new(run).join(trial.as_str()))
     }
 
     fn suggest(&mut self, best: &Examined, split: &Split, _round: u32) -> Result<Spent<Proposal>, Halt> {

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::charts;
 use super::steps::{Allowance, transcript};
-use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict};
+use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::{cut, html, one_line};
 use crate::report::results::{Questions, Results};
@@ -257,7 +257,7 @@ fn one_trial(
     )?;
     let brief = stand == Stand::Passed && results.summary.totals.trials > MOST_TOLD;
     if brief {
-        writeln!(out, "<p class=\"faint\">{} checks</p>", record.checks.len())?;
+        writeln!(out, "<p class=\"faint\">{}</p>", counted(record.checks.len(), "check"))?;
     } else {
         checks(questions, record, out)?;
     }

@@ -12,7 +12,7 @@ use std::io::Write;
 use super::markup::html;
 use super::{Form, Report, Results, figures};
 use crate::model::{
-    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals,
+    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -96,7 +96,11 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         Some(None) => ", judge’s cost unknown".to_owned(),
     };
     tile("Cost", &cost, &format!("{} tokens{judge}", grouped(tokens)), out)?;
-    tile("Time", &duration(summary.seconds), &format!("{} trials", grouped(summary.totals.trials)), out)?;
+    let trials = match summary.totals.trials {
+        1 => "1 trial".to_owned(),
+        trials => format!("{} trials", grouped(trials)),
+    };
+    tile("Time", &duration(summary.seconds), &trials, out)?;
     writeln!(out, "</section>")
 }
 
@@ -193,14 +197,14 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
     }
     writeln!(out, "</table></div>")?;
     let mut rest = Vec::new();
-    for (count, words) in [
-        (of.all.acceptable, "runs could do either"),
-        (of.all.error, "runs cannot tell"),
-        (of.unmeasured, "cases could not be measured"),
-        (of.invoked, "runs named the skill themselves"),
+    for (count, what, words) in [
+        (of.all.acceptable, "run", "could do either"),
+        (of.all.error, "run", "without an answer"),
+        (of.unmeasured, "case", "could not be measured"),
+        (of.invoked, "run", "told to use the skill by name"),
     ] {
         if count > 0 {
-            rest.push(format!("{count} {words}"));
+            rest.push(format!("{} {words}", counted(count, what)));
         }
     }
     if !rest.is_empty() {

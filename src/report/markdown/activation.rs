@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::{cells, plain};
-use crate::model::{ActivationOutcome, ActivationRates, CaseSummary};
+use crate::model::{ActivationOutcome, ActivationRates, CaseSummary, counted};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -18,10 +18,10 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Confusion Matrix\n")?;
     confusion(&found.all, out)?;
     if found.unmeasured > 0 {
-        writeln!(out, "\n{} cases could not be measured: no run of them can tell.", found.unmeasured)?;
+        writeln!(out, "\n{} could not be measured: no run can tell.", counted(found.unmeasured, "case"))?;
     }
     if found.invoked > 0 {
-        writeln!(out, "\n{} runs named the skill themselves and are in no rate.", found.invoked)?;
+        writeln!(out, "\nIn no rate: {} told to use the skill by name.", counted(found.invoked, "run"))?;
     }
     writeln!(out, "\n## Per-Skill Breakdown\n")?;
     writeln!(
@@ -101,7 +101,7 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
                 }
                 ActivationOutcome::Error => {
                     counts[2] += 1;
-                    why.get_or_insert_with(|| format!("the agent {}", record.ended.in_words()));
+                    why.get_or_insert_with(|| record.ended.in_words().to_owned());
                 }
                 ActivationOutcome::TruePositive
                 | ActivationOutcome::TrueNegative
@@ -126,15 +126,15 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
         }
     }
     writeln!(out, "\n### Success Summary\n")?;
-    writeln!(out, "- {} runs activated the skill as they should (TP).", all.tp)?;
-    writeln!(out, "- {} runs left it alone as they should (TN).", all.tn)?;
-    writeln!(out, "- {} runs could do either (acceptable).", all.acceptable)
+    writeln!(out, "- {} activated the skill, as wanted (TP).", counted(all.tp, "run"))?;
+    writeln!(out, "- {} left it alone, as wanted (TN).", counted(all.tn, "run"))?;
+    writeln!(out, "- {} could do either (acceptable).", counted(all.acceptable, "run"))
 }
 
 /// A case with what it asked, how often it went so, and why it is there.
 fn line(questions: &Questions<'_>, case: &CaseSummary, count: u64, runs: u64, why: Option<&str>) -> String {
     let prompt = questions.prompts(&case.suite, &case.id).join(" / ");
-    let mut words = vec![format!("{count} of {runs} runs"), format!("with {}", case.agent)];
+    let mut words = vec![format!("{count} of {}", counted(runs, "run")), format!("with {}", case.agent)];
     words.extend(why.map(str::to_owned));
     if case.mode != "baseline" {
         words.push(format!("mode {}", case.mode));

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::plain;
-use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict};
+use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -44,7 +44,7 @@ fn one(
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
     let runs = case.passed + case.failed + case.not_scored;
     let rate = figures::pass_rate(&case.pass_rate);
-    writeln!(out, "{} of {runs} runs passed; pass rate {rate}.\n", case.passed)?;
+    writeln!(out, "{} of {} passed; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
     if !case.checks.is_empty() {
         writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
     }
@@ -65,7 +65,11 @@ fn one(
             continue;
         }
         if told == MOST_TRIALS {
-            return writeln!(out, "- and {} more runs that did not pass", troubled.saturating_sub(told));
+            return writeln!(
+                out,
+                "- and {} that did not pass",
+                counted(troubled.saturating_sub(told), "more run")
+            );
         }
         told += 1;
         trouble(&record, out)?;

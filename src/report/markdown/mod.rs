@@ -88,7 +88,7 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
         let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
         let line = format!(
-            "{}: format {}, agent {}, model {}, mode {}, arm {}, {} runs of each case, at most {} each.",
+            "{}: format {}, agent {}, model {}, mode {}, arm {}, repeat {}, at most {} each.",
             asked.suite["name"].as_str().unwrap_or_default(),
             asked.origin.dialect,
             setting("agent"),

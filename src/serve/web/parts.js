@@ -81,7 +81,7 @@ export function interval({ low, high }) {
 export function agreementView({ labels, agree, kappa }) {
   if (!labels) return null;
   const beyond = kappa ? [`, κ ${share(kappa.value)}`, h("span", { class: "faint" }, interval(kappa))] : ", too alike for κ";
-  return h("p", { id: "agreement" }, `People agree with the judge on ${agree} of ${labels} checks`, beyond);
+  return h("p", { id: "agreement" }, `People agree with the judge on ${agree} of ${labels} ${labels === 1 ? "check" : "checks"}`, beyond);
 }
 
 export function when(started) {
