@@ -51,6 +51,13 @@ impl Dialect for Bmad {
             Data::List(items) => {
                 Some(Reader::new(source, place, None, diagnostics).suite(items, diagnostics))
             }
+            Data::Map(_)
+                if !["evals", "cases"].iter().any(|key| source.root.has(key))
+                    && told_apart::is_named_triggers(source) =>
+            {
+                reading::refuse_mapped_triggers(&source.root, diagnostics);
+                None
+            }
             _ => {
                 let mut file = Object::new(&source.root, "the file", diagnostics)?;
                 let hint = skill_name(&mut file, diagnostics);

@@ -3,8 +3,8 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use super::{DIALECTS, Dialect, Fit, Place};
-use crate::model::{Case, Diagnostics, Lowered, Suite};
-use crate::tree::{Source, Syntax};
+use crate::model::{Case, Diagnostics, Lowered, Span, Suite};
+use crate::tree::{self, Data, Node, Source, Syntax};
 
 /// A file after reading: what it says, and the text to show excerpts from.
 #[derive(Debug, Clone)]
@@ -66,8 +66,8 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
     let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
         diagnostics.error_help(
             "unknown-format",
-            None,
-            "this is none of the eval formats",
+            Span::new(source.root.span.start, source.root.span.start + 1),
+            format!("this is none of the eval formats: {}", in_words(&source.root)),
             format!("name one with --dialect: {}", super::names().join(", ")),
         );
         return None;
@@ -86,6 +86,23 @@ fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static 
         );
     }
     Some(chosen)
+}
+
+/// What a document consists of, for an author who wonders why nobody knows it.
+fn in_words(root: &Node) -> String {
+    const MOST: usize = 8;
+    let keys = |entries: &[tree::Entry]| {
+        let keys: Vec<String> = entries.iter().take(MOST).map(|entry| format!("\"{}\"", entry.key)).collect();
+        keys.join(", ")
+    };
+    match &root.data {
+        Data::Map(entries) if !entries.is_empty() => format!("a mapping with {}", keys(entries)),
+        Data::List(items) => match items.first().and_then(Node::as_map) {
+            Some(entries) if !entries.is_empty() => format!("a list of mappings with {}", keys(entries)),
+            Some(_) | None => root.what().to_owned(),
+        },
+        _ => root.what().to_owned(),
+    }
 }
 
 /// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.

@@ -42,6 +42,10 @@ impl Dialect for SkillCreator {
         if let Data::List(items) = &source.root.data {
             return Some(triggers(items, source, place, diagnostics));
         }
+        if !source.root.has("evals") && reading::are_wrapped_triggers(&source.root) {
+            reading::refuse_mapped_triggers(&source.root, diagnostics);
+            return None;
+        }
         let mut file = Object::new(&source.root, "the file", diagnostics)?;
         let name_node = file.given("skill_name");
         let name = file.text("skill_name", diagnostics).map(str::trim).filter(|name| !name.is_empty());

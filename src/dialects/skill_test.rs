@@ -60,7 +60,7 @@ impl Dialect for SkillTest {
                 "there are no cases; a suite without cases proves nothing",
             );
         }
-        let found = plugins::find(suite.skills, source.folder(), place, diagnostics);
+        let found = plugins::find(suite.skills, source, place, diagnostics);
         Some(Suite {
             skills: found.skills,
             rivals: found.rivals,

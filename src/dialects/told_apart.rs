@@ -2,6 +2,7 @@
 //! table for those that share file names and shapes, so that no two claim the same document.
 
 use super::Fit;
+use super::reading::are_wrapped_triggers;
 use crate::model::RelPath;
 use crate::tree::{Data, Node, Source};
 
@@ -68,7 +69,15 @@ fn mapping(source: &Source) -> Option<Told> {
     if let Some(told) = cases.and_then(|cases| cases_of(cases, root)) {
         return Some(told);
     }
-    if is_spec(root) { only(Format::Clauditor) } else { None }
+    if is_spec(root) {
+        only(Format::Clauditor)
+    } else if is_named_triggers(source) {
+        only(Format::Bmad)
+    } else if are_wrapped_triggers(root) {
+        only(Format::SkillCreator)
+    } else {
+        None
+    }
 }
 
 fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
@@ -144,9 +153,13 @@ fn has_overlays(evals: &[Node], source: &Source) -> bool {
 /// The names BMad gives its trigger sets.
 const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
 
+pub fn is_named_triggers(source: &Source) -> bool {
+    source.path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
+}
+
 fn array(items: &[Node], source: &Source) -> Option<Told> {
     let any = |key: &str| items.iter().any(|item| item.has(key));
-    let named = source.path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known));
+    let named = is_named_triggers(source);
     if any("expected_skill") {
         only(Format::SkillTest)
     } else if any("query") && any("should_trigger") {
@@ -198,6 +211,9 @@ mod tests {
             ("trigger-queries.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
             ("set.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
             ("triggers.json", "[]", sure(Bmad)),
+            ("triggers.json", r#"{"queries":[]}"#, sure(Bmad)),
+            ("set.json", r#"{"queries":[{"query":"q","should_trigger":true}]}"#, sure(SkillCreator)),
+            ("set.json", r#"{"query":"q","should_trigger":true}"#, sure(SkillCreator)),
             ("set.json", "[]", None),
             ("x.json", r#"{"test_args":"--a"}"#, sure(Clauditor)),
             ("x.json", r#"{"grading_criteria":[]}"#, sure(Clauditor)),

@@ -31,40 +31,52 @@ impl Names {
 
 /// Whether any of these skills fired.
 pub fn fired(skills: &[String], observation: &Observation, names: &Names) -> Fired {
+    first_fired(skills, observation, names).1
+}
+
+/// The first of these skills that fired, if one did, and whether any did.
+fn first_fired<'s>(
+    skills: &'s [String],
+    observation: &Observation,
+    names: &Names,
+) -> (Option<&'s String>, Fired) {
     let mut unknown = None;
     for skill in skills {
         match observation.fired(names.staged(skill)) {
-            Fired::Yes(evidence) => return Fired::Yes(evidence),
+            Fired::Yes(evidence) => return (Some(skill), Fired::Yes(evidence)),
             Fired::No => {}
             Fired::Unknown(why) => unknown = Some(why),
         }
     }
-    unknown.map_or(Fired::No, Fired::Unknown)
+    (None, unknown.map_or(Fired::No, Fired::Unknown))
 }
 
 pub fn mark_activation(activation: &Activation, observation: &Observation, names: &Names) -> Finding {
-    let which = excerpt(&activation.skills.join(", "), 120);
     if !observation.ended.can_be_marked() {
         return Finding::not_scored(Why::Ended(observation.ended));
     }
-    match (activation.expect, fired(&activation.skills, observation, names)) {
+    let (which, fired) = first_fired(&activation.skills, observation, names);
+    let which = excerpt(&which.cloned().unwrap_or_else(|| activation.skills.join(", ")), 120);
+    let idle = match activation.skills.len() {
+        1 => format!("{which} was not activated"),
+        _ => format!("none of {which} was activated"),
+    };
+    match (activation.expect, fired) {
         (_, Fired::Unknown(why)) => Finding::not_scored(Why::CheckFailed(why)),
         (Expect::Must, Fired::Yes(evidence)) => {
             Finding::new(true, format!("{which} was activated")).with_evidence(evidence.in_words())
         }
-        (Expect::Must, Fired::No) => Finding::new(false, format!("{which} was not activated")),
+        (Expect::Must, Fired::No) => Finding::new(false, idle),
         (Expect::MustNot, Fired::Yes(evidence)) => {
             Finding::new(false, format!("{which} was activated, and must not be"))
                 .with_evidence(evidence.in_words())
         }
-        (Expect::MustNot, Fired::No) => Finding::new(true, format!("{which} was not activated")),
+        (Expect::MustNot, Fired::No) => Finding::new(true, idle),
         (Expect::Either, Fired::Yes(evidence)) => {
             Finding::new(true, format!("{which} was activated, which is fine"))
                 .with_evidence(evidence.in_words())
         }
-        (Expect::Either, Fired::No) => {
-            Finding::new(true, format!("{which} was not activated, which is fine"))
-        }
+        (Expect::Either, Fired::No) => Finding::new(true, format!("{idle}, which is fine")),
     }
 }
 
@@ -147,6 +159,21 @@ mod tests {
             if let Verdict::NotScored(_) = finding.verdict {
                 assert_eq!(finding.score, None);
             }
+        }
+    }
+
+    #[test]
+    fn of_several_skills_the_one_that_fired_is_named() {
+        let skills = vec!["greeter".to_owned(), "doctor".to_owned()];
+        for (expect, fired, told) in [
+            (Expect::MustNot, vec!["doctor"], "doctor was activated, and must not be"),
+            (Expect::MustNot, vec![], "none of greeter, doctor was activated"),
+            (Expect::Must, vec!["doctor"], "doctor was activated"),
+        ] {
+            let activation = Activation { skills: skills.clone(), expect, by: By::Observed };
+            let finding =
+                mark_activation(&activation, &seen(Ended::Finished, &fired, None), &Names::default());
+            assert_eq!(finding.rationale, told);
         }
     }
 

@@ -14,7 +14,7 @@ pub use kept::Kept;
 pub use skills::{Hint, at as skill_at, beside as skill_beside, is_skill};
 pub use triggers::{
     RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers,
-    schema as trigger_schema,
+    are_wrapped as are_wrapped_triggers, refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,
 };
 
 use crate::model::{

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
 use super::{Ids, Kept, activation, blank_case, slug};
-use crate::model::{Case, Diagnostics, Expect, PassRule, Room};
+use crate::model::{Case, Diagnostics, Expect, PassRule, Room, Span};
 use crate::tree::shape::{self, Mapping};
-use crate::tree::{Node, Object};
+use crate::tree::{Entry, Node, Object};
 
 /// How often a query runs when nobody says.
 pub const RUNS: u32 = 3;
@@ -20,6 +20,27 @@ pub struct Triggers<'t> {
 /// Whether a list is meant as a trigger set.
 pub fn are(items: &[Node]) -> bool {
     items.iter().any(|item| item.has("query") || item.has("should_trigger"))
+}
+
+/// The list in a mapping that is a trigger set, if its author put one around it.
+fn wrapped(root: &Node) -> Option<&Entry> {
+    let mut entries = root.as_map().unwrap_or_default().iter();
+    entries.find(|entry| entry.value.as_list().is_some_and(are))
+}
+
+/// Whether a mapping is meant as a trigger set, which is a list.
+pub fn are_wrapped(root: &Node) -> bool {
+    wrapped(root).is_some() || root.has("query") && root.has("should_trigger")
+}
+
+/// Says how a mapping becomes the trigger set that it is meant to be.
+pub fn refuse_mapping(root: &Node, diagnostics: &mut Diagnostics) {
+    let start = Span::new(root.span.start, root.span.start + 1);
+    let help = match wrapped(root) {
+        Some(entry) => format!("keep only the list under \"{}\"", entry.key),
+        None => r#"write [{"query": "...", "should_trigger": true}]"#.to_owned(),
+    };
+    diagnostics.error_help("wrong-type", start, "a trigger set must be a list, not a mapping", help);
 }
 
 /// What a trigger set may hold, as JSON Schema.

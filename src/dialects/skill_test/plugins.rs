@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::super::Place;
 use super::super::reading::{self, is_skill};
-use crate::model::{Diagnostics, SkillRef};
+use crate::model::{Diagnostics, SkillRef, Span};
 use crate::skill::{Skill, tidy};
+use crate::tree::{Node, Source};
 
 pub struct Found {
     pub skills: Vec<SkillRef>,
@@ -16,8 +17,8 @@ pub struct Found {
 /// More folders than this in one place are not plugins.
 const MOST: usize = 1000;
 
-pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> Found {
-    let here = shelf(folder, place);
+pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Found {
+    let here = shelf(source.folder(), place);
     let mut skills = Vec::new();
     for skill in wanted {
         let fits = |on_shelf: &&SkillRef| {
@@ -41,7 +42,7 @@ pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &m
                     }
                 };
                 let message = format!("the skill \"{}\"{of} was not found", skill.name);
-                diagnostics.warning_help("skill-not-found", None, message, help);
+                diagnostics.warning_help("skill-not-found", said(&source.root, &skill.name), message, help);
                 skills.push(skill);
             }
         }
@@ -49,6 +50,16 @@ pub fn find(wanted: Vec<SkillRef>, folder: &Path, place: &Place, diagnostics: &m
     let rivals =
         here.into_iter().filter(|rival| !skills.iter().any(|skill| skill.path == rival.path)).collect();
     Found { skills, rivals }
+}
+
+/// Where a suite first names a skill, in any of its shapes.
+fn said(root: &Node, name: &str) -> Option<Span> {
+    let below = |key: &str| root.get(key).and_then(Node::as_list).unwrap_or_default().iter();
+    let nested = below("skills").filter_map(|skill| skill.get("name"));
+    let cases = below("cases").chain(root.as_list().unwrap_or_default());
+    let flat = cases.filter_map(|case| case.get("expected_skill").or_else(|| case.get("skill")));
+    let mut named = nested.chain(root.get("skill")).chain(flat);
+    named.find(|node| node.as_text().is_some_and(|text| text.trim() == name)).map(|node| node.span)
 }
 
 /// All skills where the user says that the plugins are; else in the first place that has any: beside the
