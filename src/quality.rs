@@ -148,6 +148,12 @@ const VAGUE: [&str; 7] =
     ["appropriate", "appropriately", "reasonable", "reasonably", "correctly", "properly", "good"];
 
 fn vague_criteria(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
+    // A format that has the rule itself has told already.
+    let told: Vec<Span> = diagnostics
+        .iter()
+        .filter(|known| known.code == "vague-criterion")
+        .filter_map(|known| known.span)
+        .collect();
     for (case, check, statement) in statements(suite) {
         let words: Vec<String> = statement
             .split(|c: char| !c.is_alphanumeric())
@@ -156,12 +162,15 @@ fn vague_criteria(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
             .collect();
         let vague = VAGUE.iter().find(|vague| words.iter().any(|word| word == *vague));
         // A long statement that uses such a word in passing says enough beside it.
+        let at = find(text, statement);
+        let is_told = at.is_some_and(|at| told.iter().any(|told| (told.start..told.end).contains(&at.start)));
         if let Some(vague) = vague
             && words.len() <= 12
+            && !is_told
         {
             diagnostics.warning_help(
                 "vague-criterion",
-                find(text, statement),
+                at,
                 format!("check {check} of {case}: \"{vague}\" can mean anything"),
                 "say what would have to be there, so that two readers would agree",
             );

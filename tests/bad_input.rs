@@ -121,6 +121,78 @@ fn every_kind_of_broken_file_is_an_error_with_a_position() {
     }
 }
 
+/// What authors get wrong most: where it is told, and what they can do about it.
+#[test]
+fn a_likely_mistake_is_told_with_its_place_and_a_way_out() {
+    let eval = |rest: &str| format!("timestamp: 2025-01-15\nname: n\nexpected: e\n{rest}\n");
+    let creator = |assertion: &str| {
+        format!("{{\"evals\": [{{\"id\": 1, \"prompt\": \"p\",\n\"assertions\": [{assertion}]}}]}}")
+    };
+    let writing = |case: &str| {
+        format!("{{\"version\": \"1\", \"skill\": \"s\", \"cases\": [{{\"id\": \"a\",\n{case}}}]}}")
+    };
+    let native = |head: &str| {
+        format!("practicum: 1\n{head}\ncases: [{{id: a, prompt: p, checks: [{{contains: x}}]}}]")
+    };
+    for (name, text, code, place, told) in [
+        ("a.yaml", eval("prompt:"), "missing-key", "4:1", "\"prompt\" has no value"),
+        (
+            "a.yaml",
+            eval("prompt: p\nassertions: [{contains: x}]"),
+            "missing-key",
+            "5:15",
+            "{type: contains, ",
+        ),
+        ("a.yaml", eval("prompt: [a, ' ']"), "empty-text", "4:13", "blank"),
+        (
+            "s.json",
+            "{\"name\": \"n\",\n\"skills\": {}, \"negative_cases\": []}".into(),
+            "wrong-type",
+            "2:11",
+            "a list",
+        ),
+        (
+            "triggers.json",
+            "{\"set\": [{\"query\": \"q\"}]}".into(),
+            "wrong-type",
+            "1:1",
+            "the list under \"set\"",
+        ),
+        ("triggers.json", "{\"a\": 1}".into(), "wrong-type", "1:1", "[{\"query\": "),
+        ("triggers.json", "[\"q\"]".into(), "wrong-type", "1:2", "a trigger query must be a mapping"),
+        ("evals.json", creator("3"), "wrong-type", "2:16", "\"assertions\" must be"),
+        ("evals.json", creator("{\"type\": \"file_exists\"}"), "unknown-assertion", "2:16", "no \"path\""),
+        (
+            "evals.json",
+            creator("{\"type\": \"file_exists\", \"expect\": \"maybe\"}"),
+            "unknown-value",
+            "2:50",
+            "cannot be \"maybe\"",
+        ),
+        ("evals.json", writing("\"prompt\": \"p\""), "missing-key", "1:42", "\"expectations\" is missing"),
+        (
+            "evals.json",
+            writing("\"prompt\": \"p\", \"expectations\": [{\"criteria\": \"c\", \"description\": \"d\"}]"),
+            "missing-key",
+            "2:33",
+            "there is a key \"criteria\"",
+        ),
+        ("a.practicum.yaml", native("repeat: 3"), "unknown-key", "2:1", "it stands under \"run\""),
+        ("a.practicum.yaml", native("agents: [claude]"), "unknown-key", "2:1", "it stands under \"run\""),
+        ("a.practicum.yaml", native("gates: {pass_rate: 80}"), "out-of-range", "2:20", "80 % is 0.8"),
+        ("x.json", "{\"evaluations\": []}".into(), "unknown-format", "1:1", "a mapping with \"evaluations\""),
+    ] {
+        let (exit, document) = check(name, text.as_bytes());
+        let problems = document["files"][0]["problems"].as_array().expect("problems");
+        let found = problems.iter().any(|problem| {
+            let said = format!("{} {}", problem["message"], problem["help"]).replace("\\\"", "\"");
+            let at = format!("{}:{}", problem["line"], problem["column"]);
+            problem["severity"] == "error" && problem["code"] == code && at == place && said.contains(told)
+        });
+        assert!(exit == 2 && found, "{name} {text}: {code} at {place}: {told}\n{document:#}");
+    }
+}
+
 #[test]
 fn what_only_looks_odd_is_read() {
     let crlf = native("  - id: 7\r\n    prompt: p\r\n    checks: [{contains: x}]\r\n")

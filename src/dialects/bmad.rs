@@ -45,7 +45,7 @@ impl Dialect for Bmad {
 
     fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         match &source.root.data {
-            Data::List(items) if items.is_empty() || reading::are_triggers(items) => {
+            Data::List(items) if is_trigger_set(items, source) => {
                 Some(triggers(items, source, place, diagnostics))
             }
             Data::List(items) => {
@@ -72,6 +72,12 @@ impl Dialect for Bmad {
             }
         }
     }
+}
+
+/// A list is of queries if one looks so, or if it is named so and looks like nothing else.
+fn is_trigger_set(items: &[Node], source: &Source) -> bool {
+    let of_evals = items.iter().any(|item| ["input", "rubric", "prompt"].iter().any(|key| item.has(key)));
+    reading::are_triggers(items) || items.is_empty() || told_apart::is_named_triggers(source) && !of_evals
 }
 
 /// What the file calls its skill. Documentation only, so it may be anything, and a help when the

@@ -111,8 +111,10 @@ impl Reader {
         let files = reading::fixtures(&mut eval, &self.files, diagnostics);
         let mut checks = assertions::Checks::default();
         for key in ["expectations", "assertions"] {
-            for node in eval.list(key, diagnostics).unwrap_or_default() {
-                checks.add(node, diagnostics);
+            let nodes = eval.list(key, diagnostics);
+            checks.refused |= nodes.is_none() && eval.given(key).is_some();
+            for node in nodes.unwrap_or_default() {
+                checks.add(node, key, diagnostics);
             }
         }
         let mut meta = self.kept.rest(&eval, "an eval", diagnostics);
@@ -194,12 +196,7 @@ mod tests {
             ),
             (
                 r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": "e"}]}"#,
-                &[
-                    "error wrong-type 1:19",
-                    "error wrong-type 1:34",
-                    "error wrong-type 1:53",
-                    "error no-checks 1:12",
-                ],
+                &["error wrong-type 1:19", "error wrong-type 1:34", "error wrong-type 1:53"],
             ),
             (
                 r#"{"evals": [{"id": 1, "prompt": "p", "assertions": [3, "", {}]}]}"#,

@@ -8,7 +8,7 @@ use super::reading::{self, Kept};
 use super::told_apart;
 use super::{Dialect, Fit, Place, Raised, rules};
 use crate::model::{Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite};
-use crate::tree::{Data, Node, Object, Source, closest, text_of};
+use crate::tree::{Data, Entry, Node, Object, Source, closest, text_of};
 
 mod raise;
 mod schema;
@@ -58,7 +58,16 @@ impl Dialect for Skillet {
         let expected = file.required_text("expected", diagnostics);
         let setup = file.text("setup", diagnostics).map(str::to_owned);
         let teardown = file.text("teardown", diagnostics).map(str::to_owned);
+        let assertions_span = file.given("assertions").map(|node| node.span);
         let assertions = file.list("assertions", diagnostics);
+        if assertions.is_some_and(<[Node]>::is_empty) {
+            diagnostics.error_help(
+                "no-assertions",
+                assertions_span,
+                "\"assertions\" replaces the judge, so it must not be empty",
+                "add one, or remove the key so that \"expected\" is judged",
+            );
+        }
         // Both are kept for the author and used by nothing.
         let said: Vec<(String, Value)> = ["timestamp", "actual"]
             .into_iter()
@@ -151,8 +160,13 @@ fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimu
             return None;
         }
     };
-    if turns.is_empty() || turns.iter().any(|turn| turn.trim().is_empty()) {
-        diagnostics.error("empty-text", node.span, "\"prompt\" must not be blank");
+    let blank = |item: &&Node| item.as_text().is_some_and(|turn| turn.trim().is_empty());
+    let wrong = match node.as_list() {
+        Some(items) => items.iter().find(blank).or(turns.is_empty().then_some(node)),
+        None => Some(node).filter(blank),
+    };
+    if let Some(wrong) = wrong {
+        diagnostics.error("empty-text", wrong.span, "\"prompt\" must not be blank");
         return None;
     }
     Some(Stimulus::Turns(turns))
@@ -170,20 +184,27 @@ const ASSERTIONS: [(&str, &str); 7] = [
 ];
 
 fn assertion_checks(assertions: &[Node], diagnostics: &mut Diagnostics) -> Vec<Check> {
-    if assertions.is_empty() {
-        diagnostics.error_help(
-            "no-assertions",
-            None,
-            "\"assertions\" replaces the judge, so it must not be empty",
-            "add one, or remove the key so that \"expected\" is judged",
-        );
-    }
     let checks = assertions.iter().enumerate();
     checks.filter_map(|(index, node)| assertion(index, node, diagnostics)).collect()
 }
 
+/// The entry that gives a type as its key, as other formats do.
+fn as_key(assertion: &Node) -> Option<&Entry> {
+    let mut entries = assertion.as_map()?.iter().filter(|_| !assertion.has("type"));
+    entries.find(|entry| ASSERTIONS.iter().any(|(known, _)| *known == entry.key))
+}
+
 fn assertion(index: usize, node: &Node, diagnostics: &mut Diagnostics) -> Option<Check> {
     let mut assertion = Object::new(node, "an assertion", diagnostics)?;
+    if let Some(entry) = as_key(node) {
+        diagnostics.error_help(
+            "missing-key",
+            entry.key_span,
+            format!("\"{}\" is a type of assertion, not a key", entry.key),
+            format!("write {{type: {}, value: ...}}", entry.key),
+        );
+        return None;
+    }
     let kind_span = assertion.given("type").map(|node| node.span);
     let kind = assertion.required_text("type", diagnostics);
     let value_node = assertion.get("value");
@@ -262,7 +283,7 @@ mod tests {
             ("timestamp: 2025-01-15\nname: n\nprompt: []\nexpected: e", &["error empty-text 3:9"]),
             (
                 "timestamp: 2025-01-15\nname: n\nprompt: [a, ' ']\nexpected: ' '",
-                &["error empty-text 3:9", "error empty-text 4:11"],
+                &["error empty-text 3:13", "error empty-text 4:11"],
             ),
             ("timestamp: 2025-01-15\nname: n\nprompt: {a: 1}\nexpected: e", &["error wrong-type 3:9"]),
             ("schema_version: 1\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
@@ -276,7 +297,11 @@ mod tests {
             ),
             (
                 "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: []",
-                &["error no-assertions"],
+                &["error no-assertions 5:13"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: [a, '']\nexpected: e\nassertions: [{contains: x}]",
+                &["error empty-text 3:13", "error missing-key 5:15"],
             ),
         ] {
             check(text, expected);

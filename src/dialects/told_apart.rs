@@ -62,7 +62,7 @@ fn mapping(source: &Source) -> Option<Told> {
         return Some(evals_of(evals.as_list().unwrap_or_default(), source));
     }
     let skills = root.get("skills").and_then(Node::as_list).unwrap_or_default();
-    if skills.iter().any(|skill| skill.has("test_cases")) {
+    if skills.iter().any(|skill| skill.has("test_cases")) || root.has("negative_cases") {
         return only(Format::SkillTest);
     }
     let cases = root.get("cases").and_then(Node::as_list);
@@ -90,8 +90,8 @@ fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
         only(Format::SkillTest)
     } else if any("input") {
         only(Format::Bmad)
-    } else if cases.is_empty() && root.has("version") && root.has("skill") {
-        // As it is before its author writes the first case.
+    } else if any("expectations") || root.has("version") && root.has("skill") {
+        // As it is before its author writes the first case, or the first expectation.
         only(Format::WritingSkills)
     } else {
         None
@@ -189,6 +189,9 @@ mod tests {
             ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
             ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
             ("evals.json", r#"{"version":"1.0","skill":"s","cases":[]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[{"prompt":"p"}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criteria":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":{"criterion":"c"}}]}"#, sure(WritingSkills)),
             ("evals.json", r#"{"cases":[{"input":"i","rubric":["r"]}]}"#, sure(Bmad)),
             ("evals.json", r#"{"cases":[{"input":"i"}]}"#, sure(Bmad)),
             ("cases.json", r#"[{"input":"i","rubric":["r"]}]"#, sure(Bmad)),
@@ -204,6 +207,7 @@ mod tests {
             ("evals.json", r#"{"evals":[]}"#, sure(SkillCreator)),
             ("evals.json", r#"{"evals":3}"#, sure(SkillCreator)),
             ("s.json", r#"{"skills":[{"name":"s","test_cases":[]}]}"#, sure(SkillTest)),
+            ("s.json", r#"{"skills":[],"negative_cases":[]}"#, sure(SkillTest)),
             ("s.json", r#"{"skill":"s","cases":[{"prompt":"p","expectation":"must"}]}"#, sure(SkillTest)),
             ("s.json", r#"{"cases":[{"input":"p","expectation":"must"}]}"#, sure(SkillTest)),
             ("s.json", r#"[{"input":"i","expected_skill":null}]"#, sure(SkillTest)),

@@ -141,6 +141,10 @@ impl<'n> Object<'n> {
     }
 
     pub fn missing(&self, key: &str, diagnostics: &mut Diagnostics) {
+        if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
+            diagnostics.error("missing-key", entry.key_span, format!("\"{key}\" has no value"));
+            return;
+        }
         let start = Span::new(self.span.start, self.span.start + 1);
         let message = format!("\"{key}\" is missing");
         let others: Vec<&str> = self.entries.iter().map(|entry| entry.key.as_str()).collect();
@@ -173,17 +177,23 @@ impl<'n> Object<'n> {
 
     /// Unknown keys as errors, with the known key that was perhaps meant.
     pub fn refuse_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
+        self.refuse_misplaced(what, &[], diagnostics);
+    }
+
+    /// The same, where some of the unknown keys belong into a part: its name, and its keys.
+    pub fn refuse_misplaced(&self, what: &str, parts: &[(&str, &[&str])], diagnostics: &mut Diagnostics) {
         for entry in self.rest() {
             let message = format!("unknown key \"{}\" in {what}", entry.key);
-            match closest(&entry.key, &self.asked) {
-                Some(known) => diagnostics.error_help(
-                    "unknown-key",
-                    entry.key_span,
-                    message,
-                    format!("did you mean \"{known}\"?"),
-                ),
-                None => diagnostics.error("unknown-key", entry.key_span, message),
-            }
+            let part = parts.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
+            let help = match (part, closest(&entry.key, &self.asked)) {
+                (Some((part, _)), _) => format!("it stands under \"{part}\""),
+                (None, Some(known)) => format!("did you mean \"{known}\"?"),
+                (None, None) => {
+                    diagnostics.error("unknown-key", entry.key_span, message);
+                    continue;
+                }
+            };
+            diagnostics.error_help("unknown-key", entry.key_span, message, help);
         }
     }
 }

@@ -82,7 +82,7 @@ fn activation(node: &Node, skills: &[String], diagnostics: &mut Diagnostics) -> 
         Some(named) => named.into_iter().map(|(name, _)| name.to_owned()).collect(),
         None => skills.to_vec(),
     };
-    if expect.is_none() {
+    if object.given("expect").is_none() {
         object.missing("expect", diagnostics);
     }
     Some(Activation { skills, expect: expect?, by: by.unwrap_or(By::Observed) })

@@ -33,7 +33,7 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
     let meta = meta(&mut file, diagnostics);
     let cases_node = file.given("cases");
     let case_nodes = file.list("cases", diagnostics);
-    file.refuse_rest("the file", diagnostics);
+    file.refuse_misplaced("the file", &[("run", &policy::RUN_KEYS)], diagnostics);
 
     let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
     let surroundings = Surroundings {
@@ -171,10 +171,11 @@ fn gates(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<Gate> {
         };
         match value.and_then(Ratio::new) {
             Some(threshold) => gates.push(Gate { name, threshold }),
-            None => diagnostics.error(
+            None => diagnostics.error_help(
                 "out-of-range",
                 entry.value.span,
                 format!("\"{}\" must be between 0 and 1", entry.key),
+                "80 % is 0.8",
             ),
         }
     }

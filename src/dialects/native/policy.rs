@@ -12,6 +12,21 @@ use crate::model::{
 use crate::skill::tidy;
 use crate::tree::{Node, Object};
 
+/// The keys of `run` and `defaults`.
+pub const RUN_KEYS: [&str; 11] = [
+    "agents",
+    "model",
+    "repeat",
+    "timeout",
+    "arms",
+    "mode",
+    "script",
+    "trigger_threshold",
+    "sync_tasks",
+    "detect_questions",
+    "system_prompt",
+];
+
 pub fn run(
     node: Option<&Node>,
     what: &'static str,
@@ -127,4 +142,21 @@ pub fn judge_value(policy: &JudgePolicy) -> Value {
     put("votes", votes.map(|votes| json!(votes)));
     put("user_prompt", user_prompt.as_ref().map(|prompt| json!(prompt)));
     Value::Object(map)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::dialects::testing;
+    use crate::tree::asked;
+
+    #[test]
+    fn the_keys_of_run_are_those_that_are_read() {
+        let source = testing::parse("/nowhere/a.practicum.yaml".into(), "{}");
+        asked::take();
+        run(Some(&source.root), "run", Path::new("/nowhere"), &mut Diagnostics::default());
+        assert!(asked::take().contains(&BTreeSet::from(RUN_KEYS)));
+    }
 }

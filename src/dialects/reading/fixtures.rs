@@ -33,7 +33,8 @@ impl Files {
                 }
             }
         }
-        candidates.iter().map(|path| tidy(path)).collect()
+        let mut seen = HashSet::new();
+        candidates.iter().map(|path| tidy(path)).filter(|path| seen.insert(path.clone())).collect()
     }
 }
 

@@ -10,7 +10,7 @@ use super::super::rules;
 use super::super::writing::in_words;
 use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Rule, Span};
 use crate::score::rule_kind;
-use crate::tree::{Data, Node, Object, wrong_type};
+use crate::tree::{Data, Node, Object, closest, wrong_type};
 
 /// The checks of one eval, as they are read.
 #[derive(Default)]
@@ -24,7 +24,8 @@ pub struct Checks<'n> {
 }
 
 impl<'n> Checks<'n> {
-    pub fn add(&mut self, node: &'n Node, diagnostics: &mut Diagnostics) {
+    /// Takes in one that stands under a key.
+    pub fn add(&mut self, node: &'n Node, key: &str, diagnostics: &mut Diagnostics) {
         let added = match &node.data {
             Data::Text(text) if text.trim().is_empty() => {
                 diagnostics.error("empty-text", node.span, "an assertion must not be blank");
@@ -37,7 +38,7 @@ impl<'n> Checks<'n> {
             }
             Data::Map(_) => self.object(node, diagnostics),
             Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::List(_) => {
-                wrong_type(node, "assertions", "texts or mappings", diagnostics);
+                wrong_type(node, key, "texts or mappings", diagnostics);
                 None
             }
         };
@@ -75,9 +76,10 @@ impl<'n> Checks<'n> {
                     diagnostics.error_help(
                         "unknown-assertion",
                         node.span,
-                        match kind {
-                            Some(kind) => format!("nothing is known of assertions of type \"{kind}\""),
-                            None => "this assertion says nothing that could be checked".to_owned(),
+                        match (notice, kind) {
+                            (Some(notice), _) => format!("{notice}, and there are no words for a judge"),
+                            (None, Some(kind)) => format!("there are no words for a judge (type \"{kind}\")"),
+                            (None, None) => "this assertion says nothing that could be checked".to_owned(),
                         },
                         "say in \"description\" what must be true, and a judge decides it",
                     );
@@ -137,6 +139,19 @@ enum Exact {
     No { notice: Option<String>, words: Option<String> },
 }
 
+/// Types that code decides, for those who misspell one.
+const EXACT_TYPES: [&str; 9] = [
+    "contains",
+    "not_contains",
+    "starts_with",
+    "ends_with",
+    "regex",
+    "transcript_regex",
+    "file_exists",
+    "file_contains",
+    "script",
+];
+
 /// Types that name no mechanism, so that their words are what counts.
 const JUDGED_TYPES: [&str; 8] =
     ["semantic", "llm", "llm_judge", "llm-judge", "judge", "manual", "qualitative", "rubric"];
@@ -158,12 +173,15 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
         // Any other check of the native format, said with its own key.
         key => match (rule_kind(key), object.given("value")) {
             (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
-            (Some(_), None) => Err(Unsaid::Part),
+            (Some(_), None) => Err(Unsaid::Part("value")),
             (None, _) if JUDGED_TYPES.contains(&normal.as_str()) => {
                 return Exact::No { notice: None, words: None };
             }
             (None, _) => {
-                let notice = Some(format!("the type \"{kind}\" is not known here"));
+                let perhaps =
+                    closest(&normal, &EXACT_TYPES).map(|known| format!(" (did you mean \"{known}\"?)"));
+                let notice =
+                    Some(format!("the type \"{kind}\" is not known here{}", perhaps.unwrap_or_default()));
                 return Exact::No { notice, words: mechanical(kind, object) };
             }
         },
@@ -171,8 +189,8 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
     let wanted = match wanted {
         Ok(wanted) => wanted,
         Err(Unsaid::Wrong) => return Exact::Wrong,
-        Err(Unsaid::Part) => {
-            let notice = Some(format!("it does not say what \"{kind}\" needs"));
+        Err(Unsaid::Part(key)) => {
+            let notice = Some(format!("there is no \"{key}\", which \"{kind}\" needs"));
             return Exact::No { notice, words: None };
         }
     };
@@ -196,21 +214,22 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
 type Wanted = Result<Vec<(&'static str, Value, Span)>, Unsaid>;
 
 enum Unsaid {
-    /// A part is missing without which it is no check.
-    Part,
+    /// A part is missing without which it is no check: its key.
+    Part(&'static str),
     /// A part makes no sense, which has been told.
     Wrong,
 }
 
-fn text_under<'n>(object: &mut Object<'n>, keys: &[&'static str]) -> Result<&'n Node, Unsaid> {
+/// The text under the first of these keys that has one. The first is what it is called here.
+fn text_under<'n>(object: &mut Object<'n>, keys: [&'static str; 2]) -> Result<&'n Node, Unsaid> {
     let found = keys.iter().find_map(|key| object.given(key).filter(|node| node.as_text().is_some()));
-    found.ok_or(Unsaid::Part)
+    found.ok_or(Unsaid::Part(keys[0]))
 }
 
 /// One rule for each text.
 fn needles(key: &'static str, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let value = ["value", "values", "needle"].into_iter().find_map(|key| object.given(key));
-    let value = value.ok_or(Unsaid::Part)?;
+    let value = value.ok_or(Unsaid::Part("value"))?;
     let ignore =
         object.bool("ignore_case", diagnostics).or_else(|| object.bool("case_insensitive", diagnostics));
     let sensitive = object.bool("case_sensitive", diagnostics);
@@ -224,11 +243,11 @@ fn needles(key: &'static str, object: &mut Object<'_>, diagnostics: &mut Diagnos
         let value = if ignore { json!({"text": text, "ignore_case": true}) } else { text };
         (key, value, node.span)
     };
-    if nodes.is_empty() { Err(Unsaid::Part) } else { Ok(nodes.iter().map(one).collect()) }
+    if nodes.is_empty() { Err(Unsaid::Part("value")) } else { Ok(nodes.iter().map(one).collect()) }
 }
 
 fn regex(object: &mut Object<'_>) -> Wanted {
-    let node = text_under(object, &["pattern", "value"])?;
+    let node = text_under(object, ["pattern", "value"])?;
     Ok(vec![("regex", node.to_value(), node.span)])
 }
 
@@ -243,8 +262,8 @@ fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Result<bo
             diagnostics.error_help(
                 "unknown-value",
                 node.span,
-                "this is nothing to expect",
-                "\"expect\" may be present or absent",
+                format!("\"expect\" cannot be {}", node.to_value()),
+                "it may be present or absent",
             );
             Err(Unsaid::Wrong)
         }
@@ -253,34 +272,34 @@ fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Result<bo
 
 fn transcript(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let expect = if expected(object, diagnostics)? { "present" } else { "absent" };
-    let node = text_under(object, &["pattern", "value"])?;
+    let node = text_under(object, ["pattern", "value"])?;
     Ok(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
 }
 
 fn file_exists(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let exists = expected(object, diagnostics)?;
-    let node = text_under(object, &["path", "value", "file"])?;
+    let node = text_under(object, ["path", "value"]).or_else(|_| text_under(object, ["path", "file"]))?;
     let value = if exists { node.to_value() } else { json!({"path": node.to_value(), "exists": false}) };
     Ok(vec![("file", value, node.span)])
 }
 
 fn file_contains(object: &mut Object<'_>) -> Wanted {
-    let node = text_under(object, &["path", "file"])?;
-    let needle = object.given("value").ok_or(Unsaid::Part)?;
+    let node = text_under(object, ["path", "file"])?;
+    let needle = object.given("value").ok_or(Unsaid::Part("value"))?;
     Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
 }
 
 fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let node = ["command", "script", "value"].into_iter().find_map(|key| object.given(key));
-    let node = node.ok_or(Unsaid::Part)?;
+    let node = node.ok_or(Unsaid::Part("command"))?;
     let command = match &node.data {
         Data::Text(text) => text.clone(),
         Data::List(words) => {
             let words: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(quoted)).collect();
-            words.ok_or(Unsaid::Part)?.join(" ")
+            words.ok_or(Unsaid::Part("command"))?.join(" ")
         }
         Data::Map(_) => return Ok(vec![("command", node.to_value(), node.span)]),
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => return Err(Unsaid::Part),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => return Err(Unsaid::Part("command")),
     };
     let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
     // A command passes when it succeeds; another code is compared by the shell.
