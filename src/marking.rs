@@ -106,6 +106,11 @@ impl Sheet<'_> {
         short && !self.checks.iter().any(code)
     }
 
+    /// Whether somebody is to be asked about what was seen.
+    pub fn needs_judge(&self, seen: &Observation) -> bool {
+        seen.ended.can_be_marked() && !Questions::of(self.checks.iter().copied()).is_empty()
+    }
+
     /// Marks with code alone; what only a judge can say stays open for this reason.
     pub fn mark_unjudged(&self, seen: &Observation, workspace: &dyn WorkspaceView, why: &Why) -> Marked {
         let unanswered = Questions::of(self.checks.iter().copied()).unanswered(why);

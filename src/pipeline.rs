@@ -8,6 +8,7 @@ mod probing;
 mod queue;
 mod reuse;
 mod room;
+mod seats;
 #[cfg(test)]
 mod testing;
 
@@ -25,6 +26,7 @@ pub use reuse::{Known, Prior};
 
 use self::queue::{Next, Queue};
 use self::room::Prepared;
+use self::seats::{Seat, Seats};
 use crate::agents::Agent;
 use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
@@ -61,7 +63,10 @@ pub struct Exam {
     pub trusted: bool,
     /// The network, where checks may ask it.
     pub web: Option<Web>,
+    /// How many agents are at work at once.
     pub jobs: usize,
+    /// How many judges are asked at once.
+    pub judge_jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,
     pub run_dir: RunDir,
@@ -173,7 +178,7 @@ impl Stop {
     }
 }
 
-/// Carries out a plan: every trial through every stage, as many at once as there are jobs.
+/// Carries out a plan: every trial through every stage, as many agents at once as there are jobs.
 pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError> {
     adopt_orphans();
     let started = Instant::now();
@@ -192,12 +197,14 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     }
     let mut tally = tally_of(&exam.plan);
     let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
+    let seats = Seats::new(exam.jobs, exam.judge_jobs);
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut queue = Queue::new(exam.plan.trials.len());
     loop {
-        while running.len() < exam.jobs && may_begin(&exam, failed) {
+        while may_begin(&exam, failed) {
+            let Some(seat) = seats.take() else { break };
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
             // What cannot be taken over is run.
@@ -217,16 +224,17 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
             }
             tell(&mut sinks, &started_event(&exam.plan, trial));
             let exam = Arc::clone(&exam);
-            let handle = running.spawn(async move { take(&exam, index).await });
+            let handle = running.spawn(async move { take(&exam, index, seat).await });
             in_flight.insert(handle.id(), index);
         }
-        let wakes_at = queue.wakes_at().filter(|_| running.len() < exam.jobs && may_begin(&exam, failed));
+        let wakes_at = queue.wakes_at().filter(|_| seats.is_free() && may_begin(&exam, failed));
         if running.is_empty() && wakes_at.is_none() {
             break;
         }
         let joined = tokio::select! {
             Some(joined) = running.join_next_with_id() => joined,
             () = sleep(wakes_at) => continue,
+            () = seats.freed() => continue,
         };
         let (index, record) = match joined {
             Ok((id, record)) => match in_flight.remove(&id) {
@@ -319,7 +327,7 @@ fn may_begin(exam: &Exam, failed: bool) -> bool {
 }
 
 /// One trial: stage, run, observe, mark, judge, keep.
-async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
+async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
     let trial = &exam.plan.trials[index];
     let prepared = match room::prepare(exam, Part::Trials, trial).await {
         Ok(prepared) => prepared,
@@ -327,6 +335,9 @@ async fn take(exam: &Arc<Exam>, index: usize) -> TrialRecord {
     };
     let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
     let given = prepared.workspace.given();
+    if prepared.needs_judge(exam, &seen) {
+        seat.wait_for_judge();
+    }
     let marked = prepared.mark(exam, &seen, &given).await;
 
     notes.extend(given.iter().filter_map(Given::complaint));

@@ -69,7 +69,7 @@ fn of_ending(seen: &Observation) -> Option<Trouble> {
             (TroubleKind::AgentFailed, "read the probe's transcript and standard error")
         }
     };
-    let because = seen.ended_because.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    let because = seen.ended_because.as_ref().map_or_else(String::new, |why| format!(" ({})", short(why)));
     Some(trouble(kind, format!("the agent {}{because}", seen.ended.in_words()), hint))
 }
 
@@ -87,7 +87,7 @@ fn of_listing(seen: &Observation, name: &str) -> Option<Trouble> {
 
 fn of_refusal(refused: &[Refused], name: &str) -> Option<Trouble> {
     let refused = refused.iter().find(|refused| refused.skill == name).or(refused.first())?;
-    let (asked, said) = (&refused.skill, refused.said.trim());
+    let (asked, said) = (short(&refused.skill), short(&refused.said));
     Some(match refused.by {
         RefusedBy::Permissions => trouble(
             TroubleKind::PermissionDenied,
@@ -137,6 +137,13 @@ fn of_description(wanted: &Wanted<'_>) -> Option<Trouble> {
     })
 }
 
+/// What an agent was told may be of any length.
+fn short(text: &str) -> String {
+    one_spaced(text).chars().take(LONGEST_TOLD).collect()
+}
+
+const LONGEST_TOLD: usize = 300;
+
 /// Agents fold the lines of a description as they like.
 fn one_spaced(text: &str) -> String {
     text.split_whitespace().collect::<Vec<&str>>().join(" ")
@@ -157,7 +164,7 @@ mod tests {
     }
 
     fn refused(by: RefusedBy) -> Observation {
-        let refused = Refused { skill: "greeter".into(), by, said: "no".into() };
+        let refused = Refused { skill: "greeter".into(), by, said: "no ".repeat(100_000) };
         Observation { refused: vec![refused], ..finished(Some(&["greeter"])) }
     }
 
@@ -206,8 +213,9 @@ mod tests {
             (Observation::ended(Ended::Crashed), &greeter, Some(AgentFailed)),
             (Observation::ended(Ended::NotLaunched), &greeter, Some(AgentFailed)),
         ] {
-            let found = diagnose(&seen, wanted).map(|trouble| trouble.kind);
-            assert_eq!(found, expected, "{seen:?}");
+            let found = diagnose(&seen, wanted);
+            assert!(found.iter().all(|trouble| trouble.why.len() < 500), "{found:?}");
+            assert_eq!(found.map(|trouble| trouble.kind), expected);
         }
     }
 }

@@ -245,15 +245,21 @@ fn arms_are_interleaved_and_their_difference_is_told() {
 }
 
 #[test]
-fn the_without_skill_arm_that_had_the_skill_counts_for_nothing() {
-    let project = arms("own", r#"\"gull\""#);
-    let summary = project.run(&["run", "evals", "--json", "--allow-unscored", "1"]).exits(0).json();
-    let found = &summary["arms"];
-    assert_eq!(found["void_pairs"], 6);
-    assert_eq!(found["difference"]["value"], Value::Null);
-    assert_eq!(found["voided"][0]["why"], "the agent could see the skill gull");
-    let text = project.run(&["show"]).exits(0).stdout;
-    assert!(text.contains("6 pairs are void"), "{text}");
+fn the_without_skill_arm_that_had_the_skill_or_the_with_skill_arm_that_did_not_counts_for_nothing() {
+    for (listed, why, code) in [
+        (r#"\"gull\""#, "the agent could see the skill gull", 0),
+        // Then nothing is left that could pass or fail.
+        (r#"\"doctor\""#, "the agent could not see the skill gull", 3),
+    ] {
+        let project = arms("own", listed);
+        let summary = project.run(&["run", "evals", "--json", "--allow-unscored", "1"]).exits(code).json();
+        let found = &summary["arms"];
+        assert_eq!(found["void_pairs"], 6);
+        assert_eq!(found["difference"]["value"], Value::Null);
+        assert_eq!(found["voided"][0]["why"], why);
+        let text = project.run(&["show"]).exits(0).stdout;
+        assert!(text.contains("6 pairs are void"), "{text}");
+    }
 }
 
 /// Which of several skills is taken up can only be seen where the others are there.

@@ -61,7 +61,7 @@ fn every_kind_of_broken_file_is_an_error_with_a_position() {
         ("a.eval.json", b"".to_vec(), "invalid-json", Some(1)),
         ("a.eval.json", b"{\"a\": 1,\n \"a\": 2}".to_vec(), "duplicate-key", Some(2)),
         ("a.eval.json", b"{\"timeout\": NaN}".to_vec(), "invalid-json", Some(1)),
-        ("a.eval.json", b"{\"timeout\": 99999999999}".to_vec(), "out-of-range", Some(1)),
+        ("a.eval.json", b"{\"timeout\": 0}".to_vec(), "out-of-range", Some(1)),
         ("a.eval.json", deep_json.into_bytes(), "invalid-json", Some(1)),
         ("a.practicum.yaml", bomb.into_bytes(), "too-many-nodes", Some(10)),
         ("a.practicum.yaml", deep_yaml.into_bytes(), "nested-too-deep", Some(129)),

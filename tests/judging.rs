@@ -253,3 +253,23 @@ fn the_same_question_is_paid_for_once() {
     project.run(&["clean", "--cache"]).exits(0);
     assert!(!kept.exists());
 }
+
+#[test]
+fn an_agent_begins_while_a_judge_still_thinks() {
+    let project = project(
+        EVAL,
+        &[&JUDGE.replace(
+            "- tools:\n          - name: report",
+            "- delay: 1s\n        tools:\n          - name: report",
+        )],
+    );
+    run(&project, &["--repeat", "2", "-j", "1"]).exits(0);
+    let events = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("events");
+    let kinds: Vec<String> = events
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("JSON")["event"].to_string())
+        .filter(|kind| kind.contains("trial"))
+        .collect();
+    let expected = ["started", "started", "finished", "finished"].map(|end| format!("\"trial_{end}\""));
+    assert_eq!(kinds, expected);
+}

@@ -162,6 +162,11 @@ fn a_trial_is_reused_only_while_nothing_that_decides_it_changes() {
     project.write("evals/e.practicum.yaml", &eval.replace("'number 7'", "'number 7 '"));
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
     assert!(ran.stderr.contains("49 reuse, 1 run"), "{}", ran.stderr);
+    let toml = std::fs::read_to_string(project.path().join("practicum.toml")).expect("the agents");
+    project.write("practicum.toml", &toml.replace("{prompt}\"", "{prompt}\", \"--more\""));
+    let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
+    assert!(!ran.stderr.contains("reuse"), "an agent that is called otherwise is another: {}", ran.stderr);
+    project.write("practicum.toml", &toml);
     project.run(&["run", "evals", "--no-cache", "-j", "8"]);
     assert_eq!(starts(), 2 * TRIALS);
 

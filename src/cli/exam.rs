@@ -25,7 +25,7 @@ use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Results, safe};
 use crate::run::Memory;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{
     Cache, Index, IndexSink, Live, PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite, Scrubber, read_noise,
@@ -223,6 +223,7 @@ impl Carrying {
         });
         let shared = self.asking().shared(&layers, &project, &scrubber)?;
         let jobs = layers.pick_global(&JOBS).map_err(IntakeError::from)?.value;
+        let judge_jobs = layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value;
         let probes = match layers.pick_global(&PROBE).map_err(IntakeError::from)?.value {
             true => intake::probes(&plan, &prior, &ask)?,
             false => Plan::default(),
@@ -306,6 +307,7 @@ impl Carrying {
                 trusted,
                 web: self.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
                 jobs,
+                judge_jobs,
                 memory: Memory::default(),
                 run_dir: run_dir.clone(),
                 scrubber,

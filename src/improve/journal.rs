@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -67,13 +68,28 @@ pub struct Journal {
 const FILE: &str = "improve.jsonl";
 const LOCK: &str = ".improve.lock";
 
+/// Locks a file, unless somebody else has it. A process that is just being started holds for a moment all
+/// that its parent held, so a lock that was given back is asked for more than once.
+fn is_locked(file: &File) -> bool {
+    const TRIES: u32 = 40;
+    (0..TRIES).any(|_| {
+        let locked = file.try_lock().is_ok();
+        if !locked {
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        locked
+    })
+}
+
 impl Journal {
     /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
     /// earlier loop left is set aside.
     pub fn open(workspace: &Path, begun: &Begun, anew: bool) -> std::io::Result<Self> {
         let path = workspace.join(FILE);
         let lock = File::create(workspace.join(LOCK))?;
-        lock.try_lock().map_err(|_| std::io::Error::other("another loop is at work on this skill"))?;
+        if !is_locked(&lock) {
+            return Err(std::io::Error::other("another loop is at work on this skill"));
+        }
         let bytes = match std::fs::read(&path) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
             read => read?,

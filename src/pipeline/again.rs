@@ -39,11 +39,13 @@ pub struct Again {
     pub noise: Option<Noise>,
     pub stop: Stop,
     pub prices: Prices,
+    /// How many judges are asked at once.
+    pub judge_jobs: usize,
     /// The network, where checks may ask it.
     pub web: Option<Web>,
 }
 
-/// How many trials are marked at once. Judges have a limit of their own.
+/// How many trials are marked at once, at least. Judges have a limit of their own.
 const AT_ONCE: usize = 16;
 
 /// Marks every trial of the plan again. The records come in the plan's order.
@@ -63,7 +65,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))
         .map(|trial| again.mark(trial))
-        .buffered(AT_ONCE);
+        .buffered(AT_ONCE.max(again.judge_jobs));
     while let Some(record) = marking.next().await {
         let record = record?;
         tally.add(&record);

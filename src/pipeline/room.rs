@@ -311,6 +311,11 @@ impl Prepared<'_> {
         }
     }
 
+    /// Whether a judge is to be asked about what was seen.
+    pub fn needs_judge(&self, exam: &Exam, seen: &Observation) -> bool {
+        self.means.judge.is_ok() && self.sheet(exam).needs_judge(seen)
+    }
+
     /// The skills under test: their own names, and those they have in the room.
     fn skills(&self) -> Vec<(String, String)> {
         let names = names(self.planned, &self.workspace).into_iter();

@@ -16,7 +16,7 @@ use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_ve
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned};
 use crate::report::{Progress, Regraded, Results, render_changes, safe};
-use crate::settings::{Layers, project_root};
+use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
 use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
 use crate::web::Web;
@@ -86,6 +86,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
         prices: shared.ledger.prices().clone(),
+        judge_jobs: layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value,
         web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
     let (summary, records) = runtime.block_on(async {

@@ -150,12 +150,14 @@ impl<'l> Loop<'l> {
         let mut next: Option<Proposal> = None;
         let mut flat = 0;
         for round in 1..=self.options.rounds {
-            let proposal = match next.take().filter(|proposal| !proposal.edits.is_empty()) {
-                Some(proposal) => proposal,
-                None => self.once(&format!("suggest {round}"), |this| {
+            let mut proposal = next.take().unwrap_or_default();
+            if proposal.edits.is_empty() {
+                let asked: Proposal = self.once(&format!("suggest {round}"), |this| {
                     this.means.suggest(&best.examined, &this.state.split, round)
-                })?,
-            };
+                })?;
+                proposal.edits = asked.edits;
+                proposal.refused.extend(asked.refused);
+            }
             let candidate = self.candidate(&best, &proposal, round)?.filter(|version| tried.insert(*version));
             let Some(version) = candidate else {
                 self.report(round, None, &untried(&proposal), None, None, proposal);

@@ -424,3 +424,24 @@ fn a_version_that_could_not_be_examined_is_examined_again() {
         assert_eq!((improved.stopped, improved.best), (Stopped::Target, Some(2)));
     }
 }
+
+/// An analysis of which nothing can be followed leaves the next round to a proposer, and is told all the same.
+#[test]
+fn what_an_analysis_suggests_in_vain_is_reported() {
+    fn first_then_vain(text: &str) -> Vec<Suggestion> {
+        match text.contains("First wrong.") {
+            true => vec![edit("First wrong.", "First right.")],
+            false => vec![edit("nowhere to be found", "x")],
+        }
+    }
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, first_then_vain));
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, improved.best), (Stopped::Flat, Some(1)));
+    assert_eq!(improved.rounds[1].refused.len(), 2, "of the analysis, and of the proposer after it");
+    assert_eq!(
+        world.told.iter().filter(|line| line.contains("not in the skill")).count(),
+        3,
+        "{:?}",
+        world.told
+    );
+}
