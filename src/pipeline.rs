@@ -9,6 +9,7 @@ mod queue;
 mod reuse;
 mod room;
 mod seats;
+mod strangers;
 #[cfg(test)]
 mod testing;
 
@@ -367,6 +368,9 @@ async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
     seen.hear(&prepared.workspace.canaries);
+    let strangers = prepared.strangers(exam, &seen);
+    notes.extend(strangers.note());
+    seen.leaked = strangers.leaked;
     Watched { seen, turns, notes, held }
 }
 

@@ -36,6 +36,7 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
         ended_because: facts.ended_because,
         usage: facts.usage,
         cost_usd: facts.cost_usd,
+        leaked: facts.leaked,
         ..observe(raw, facts.files.clone(), false)
     };
     seen.hear(&facts.canaries);

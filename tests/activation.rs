@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::Project;
+use common::{Project, Ran};
 use serde_json::{Value, json};
 
 fn skill(name: &str) -> String {
@@ -398,5 +398,33 @@ echo '{\"type\":\"end\",\"ending\":\"finished\"}'";
     for trial in std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten() {
         let copy = std::fs::read_to_string(trial.path().join("files/copy.md")).expect("the copy");
         assert_eq!(copy, skill("gull"));
+    }
+}
+
+#[test]
+fn what_leaked_from_the_users_own_configuration_voids_a_trial() {
+    for (listed, why) in [
+        (r#"${seen:+$seen,}\"diary\""#, Some("the agent could see diary, a skill of the user's own")),
+        // Nobody knows whose it is: that is told and no more.
+        (r#"${seen:+$seen,}\"brand-new\""#, None),
+    ] {
+        let project = arms("own", listed);
+        project.write("home/.agents/skills/diary/SKILL.md", &skill("diary"));
+        let run = |args: &[&str]| {
+            let mut command = project.practicum(args);
+            Ran::of(command.env("HOME", project.path().join("home")).output().expect("practicum starts"))
+        };
+        let code = if why.is_some() { 3 } else { 0 };
+        let summary = run(&["run", "evals", "--json", "--allow-unscored", "1"]).exits(code).json();
+        let void = if why.is_some() { 6 } else { 0 };
+        assert_eq!(summary["arms"]["void_pairs"], void, "{summary}");
+        let told = summary["arms"]["voided"][0]["why"].as_str();
+        assert_eq!(told, why);
+        if why.is_none() {
+            let events = std::fs::read_to_string(project.only_run().join("events.jsonl"));
+            assert!(events.expect("events").contains("lists brand-new, which is neither in its room"));
+        }
+        let again = run(&["grade", "latest", "--json", "--allow-unscored", "1"]).exits(code).json();
+        assert_eq!(again["summary"]["arms"]["void_pairs"], void, "as much when it is marked again");
     }
 }

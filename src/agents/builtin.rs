@@ -50,6 +50,7 @@ pub fn agent() -> Agent {
         ],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
+        own_skills: &[],
         auto: true,
     }
 }

@@ -13,6 +13,26 @@ use crate::model::{Activated, ActivationEvidence, Refused, RefusedBy, RelPath, S
 pub static STREAM: DecoderKind =
     DecoderKind { name: "claude-stream-json", shows_skills: true, start: || Box::new(Claude::default()) };
 
+/// What it lists of its own. Most are bundled, and gone where it heeds the variable that is set below.
+const OWN_SKILLS: &[&str] = &[
+    "batch",
+    "claude-api",
+    "code-review",
+    "dataviz",
+    "debug",
+    "deep-research",
+    "doctor",
+    "fewer-permission-prompts",
+    "loop",
+    "plugin-authoring",
+    "run",
+    "run-skill-generator",
+    "simplify",
+    "update-config",
+    "verify",
+    "workflow-authoring",
+];
+
 pub fn agent() -> Agent {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
     let always = words(&[
@@ -71,6 +91,7 @@ pub fn agent() -> Agent {
         models: vec![ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
         home_files: None,
+        own_skills: OWN_SKILLS,
         auto: true,
     }
 }

@@ -45,6 +45,7 @@ pub fn agent() -> Agent {
             let path = RelPath::new(".codex/config.toml").expect("a relative path");
             vec![(path, config(env, by_file))]
         }),
+        own_skills: &[],
         auto: true,
     }
 }

@@ -41,6 +41,7 @@ pub fn agent() -> Agent {
             let path = RelPath::new(".gemini/settings.json").expect("a relative path");
             vec![(path, settings())]
         }),
+        own_skills: &[],
         auto: false,
     }
 }

@@ -29,6 +29,8 @@ pub struct Agent {
     pub skill_command: Option<fn(&str, &str) -> String>,
     /// What it must find in its home, for what no argument and no variable can say.
     pub home_files: Option<HomeFiles>,
+    /// The skills that it brings along, which are nobody's.
+    pub own_skills: &'static [&'static str],
     /// Whether `auto` may choose it.
     pub auto: bool,
 }
@@ -73,16 +75,22 @@ impl Credentials {
         Self { variables, file: None }
     }
 
+    /// Where the agent keeps its login, and whatever else is the user's.
+    pub fn folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
+        let file = self.file.as_ref()?;
+        match set(file.variable) {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => Some(Path::new(set("HOME")?).join(file.folder)),
+        }
+    }
+
     pub fn login(&self, user_env: &BTreeMap<String, String>) -> Option<Login> {
         let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
         let variable = self.variables.iter().find(|name| set(name).is_some());
         variable.cloned().map(Login::Variable).or_else(|| {
             let file = self.file.as_ref()?;
-            let folder = match set(file.variable) {
-                Some(folder) => PathBuf::from(folder),
-                None => Path::new(set("HOME")?).join(file.folder),
-            };
-            Some(folder.join(file.name)).filter(|path| path.is_file()).map(Login::File)
+            Some(self.folder(user_env)?.join(file.name)).filter(|path| path.is_file()).map(Login::File)
         })
     }
 }

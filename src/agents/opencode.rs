@@ -40,6 +40,7 @@ pub fn agent() -> Agent {
             let path = RelPath::new(".config/opencode/opencode.json").expect("a relative path");
             vec![(path, json!({"autoupdate": false, "share": "disabled"}).to_string())]
         }),
+        own_skills: &[],
         auto: false,
     }
 }

@@ -29,6 +29,8 @@ pub struct Observation {
     pub files: Vec<FileChange>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
+    /// Skills of the user's own that the agent lists.
+    pub leaked: Vec<String>,
     pub api_calls: Option<u64>,
     /// How many user messages were sent.
     pub turns: usize,
@@ -138,6 +140,7 @@ impl Observation {
             files: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
+            leaked: Vec::new(),
             api_calls: None,
             turns: 0,
             model: None,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::strangers::Strangers;
 use super::{Exam, Part, SuiteMeans, unfinished};
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
@@ -311,6 +312,12 @@ impl Prepared<'_> {
         }
     }
 
+    /// The skills that the agent lists and that nobody gave it.
+    pub fn strangers(&self, exam: &Exam, seen: &Observation) -> Strangers {
+        let listed = seen.skills_listed.as_deref().unwrap_or_default();
+        Strangers::among(listed, self.agent, &self.workspace, &exam.user_env)
+    }
+
     /// Whether a judge is to be asked about what was seen.
     pub fn needs_judge(&self, exam: &Exam, seen: &Observation) -> bool {
         self.means.judge.is_ok() && self.sheet(exam).needs_judge(seen)
@@ -357,6 +364,7 @@ impl Prepared<'_> {
             left: Left::of(&self.workspace.folder),
             given,
             usage: seen.usage,
+            leaked: seen.leaked.clone(),
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
             only_predicted: !self.needs_agent(),

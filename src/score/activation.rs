@@ -99,9 +99,12 @@ pub fn mark_prediction(activation: &Activation, expected: &[String], reasoning: 
 }
 
 /// Why a trial does not belong to its arm: the agent's own listing shows a skill where there must
-/// be none, or none where there must be one. `None` where it does, or where the agent lists nothing.
+/// be none, none where there must be one, or what is the user's own. `None` where it does, or where the agent lists nothing.
 pub fn arm_problem(arm: Arm, staged: &[String], own: &[String], observation: &Observation) -> Option<String> {
     let listed = observation.skills_listed.as_ref()?;
+    if let Some(name) = observation.leaked.first() {
+        return Some(format!("the agent could see {name}, a skill of the user's own"));
+    }
     let is_in = |names: &[String], name: &String| {
         names.iter().any(|seen| seen == name || seen.rsplit(':').next() == Some(name))
     };

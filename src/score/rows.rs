@@ -60,6 +60,7 @@ pub fn said(text: &str) -> Observation {
         output: text.to_owned(),
         skills_listed: None,
         commands_listed: Vec::new(),
+        leaked: Vec::new(),
         activated: Vec::new(),
         refused: Vec::new(),
         hides_tools: false,

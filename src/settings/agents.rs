@@ -115,6 +115,7 @@ fn own_agent(name: &str, value: &toml::Value) -> Result<Agent, String> {
             .collect(),
         skill_command: None,
         home_files: None,
+        own_skills: &[],
         auto: false,
     })
 }

@@ -31,6 +31,9 @@ pub struct TrialFacts {
     /// What became of the files that were given to be read. Earlier runs did not keep it.
     #[serde(default)]
     pub given: Vec<Given>,
+    /// Skills of the user's own that the agent listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaked: Vec<String>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
@@ -146,6 +149,7 @@ mod tests {
             canaries: Vec::new(),
             left: None,
             given: Vec::new(),
+            leaked: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,

@@ -9,6 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, 
 use serde::Deserialize;
 
 use super::IndexError;
+use super::said::said;
 use crate::model::{Expect, Summary, TrialRecord, Verdict};
 
 /// So many trials are written at once: few enough that others who write need not wait long.
@@ -16,9 +17,6 @@ const BATCH: u64 = 2000;
 
 /// A longer line is no record of ours and is passed over.
 const LONGEST_LINE: u64 = 64 * 1024 * 1024;
-
-/// How much of what an agent said can be searched for.
-const SEARCHABLE: u64 = 32 * 1024;
 
 /// Takes over what a run's log says beyond what is known of it. Gives the number of new trials.
 pub fn follow(db: &mut Connection, run: &Path, id: &str) -> Result<u64, IndexError> {
@@ -286,7 +284,7 @@ impl<'b> Batch<'b> {
                 check.score
             ])?;
         }
-        let said = beginning(&self.run.join("trials").join(id).join("output.txt"));
+        let said = said(&self.run.join("trials").join(id));
         self.change
             .prepare_cached("INSERT INTO said (rowid, case_id, output) VALUES (?1, ?2, ?3)")?
             .execute(params![n, record.case, said])?;
@@ -311,12 +309,4 @@ fn as_number(verdict: &Verdict) -> Option<bool> {
 
 fn count(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-/// What an agent said first, as far as it is text.
-fn beginning(path: &Path) -> String {
-    let mut bytes = Vec::new();
-    // An answer that is not there cannot be searched, and is missed nowhere else.
-    let _ = File::open(path).and_then(|file| file.take(SEARCHABLE).read_to_end(&mut bytes));
-    String::from_utf8_lossy(&bytes).into_owned()
 }

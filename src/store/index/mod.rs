@@ -9,6 +9,7 @@ mod follow;
 mod layout;
 mod measures;
 mod runs;
+mod said;
 mod sink;
 mod spent;
 #[cfg(test)]

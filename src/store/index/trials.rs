@@ -46,7 +46,7 @@ pub struct TrialFilter {
     pub arm: Option<String>,
     /// `Some(None)` is those without an answer.
     pub passed: Option<Option<bool>>,
-    /// Words that stand in what the agent said last or in the case's id.
+    /// Words that stand in what the agent said and did, or in the case's id.
     pub text: Option<String>,
 }
 
