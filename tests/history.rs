@@ -132,7 +132,7 @@ fn an_audit_doubts_checks_with_evidence() {
         assert!(shown.contains(part), "{part}\n{shown}");
     }
     let one = project.run(&["audit", "--last", "1"]).exits(0).stdout;
-    assert!(one.contains("passed 6 of 6 in 1 run"), "{one}");
+    assert!(one.contains("passed 6 of 6 in 1 run)"), "{one}");
     let other = project.run(&["audit", "--suite", "other"]).exits(0).stdout;
     assert_eq!(other, "0 doubts about 0 checks\n");
     let quiet = project.run(&["audit", "--least", "100", "--strict"]).exits(0).stdout;

@@ -170,7 +170,7 @@ fn a_stored_run_is_read_from_the_list_to_the_label() {
     assert!(jsonschema::draft202012::is_valid(schema, &label), "{label}");
     browser.press("uu");
     browser.settled();
-    assert!(browser.text("#agreement").contains("People agree with the judge on 1 of 1 check"));
+    assert!(browser.text("#agreement").contains("People agree with the judge on 1 of 1 check,"));
 
     // Search, filters and the keys that help.
     browser.write("#find input", "sandbank\u{e007}");
