@@ -1,7 +1,7 @@
 //! What judging costs beside the judge.
 //!
 //! Run with `cargo bench --bench judging`. A thousand stored trials are marked again, each with one
-//! question to a judge that answers at once or after 200 ms, fifty at a time. The floor is a program that
+//! question to a judge that answers after 1 ms or 200 ms, fifty at a time. The floor is a program that
 //! only sends as many requests to the same judge, as many at once; both are measured in one run.
 
 use std::io::{BufRead, BufReader};
@@ -30,7 +30,7 @@ fn main() {
     let stored: Value = serde_json::from_slice(&run.expect("starts").stdout).expect("a summary");
     let run = stored["run"].as_str().expect("a run").to_owned();
 
-    for delay in ["0ms", "200ms"] {
+    for delay in ["1ms", "200ms"] {
         let judge = Judge::start(project, delay);
         let (mut floors, mut ours) = (Vec::new(), Vec::new());
         for round in 1..=ROUNDS {

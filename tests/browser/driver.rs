@@ -117,9 +117,10 @@ impl Browser {
         self.settled();
     }
 
+    /// Waits until the page that was last gone to is there, and not the one before it.
     #[track_caller]
     pub fn settled(&self) {
-        self.wait("return document.querySelector('.page')?.dataset.ready === 'yes'");
+        self.wait("return document.querySelector('.page')?.dataset.ready === location.hash");
     }
 
     #[track_caller]

@@ -48,7 +48,7 @@ async function show() {
     room.replaceChildren(h("h1", {}, "That did not work"), h("p", { class: "problem" }, error.message));
   }
   document.title = `${room.querySelector("h1")?.textContent ?? "Practicum"} · Practicum`;
-  room.dataset.ready = "yes";
+  room.dataset.ready = location.hash;
 }
 
 document.getElementById("find").addEventListener("submit", (event) => {
