@@ -139,7 +139,7 @@ fn clean_sweeps_up_after_a_killed_run() {
     child.kill().expect("SIGKILL");
     child.wait().expect("gone");
     let ran = project.run(&["clean"]).exits(0);
-    assert!(ran.stdout.contains("after 1 killed runs"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("after 1 killed run,"), "{}", ran.stdout);
     assert_eq!(processes_with(&marker), [""; 0]);
 }
 

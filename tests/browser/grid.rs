@@ -120,7 +120,7 @@ fn what_people_say_of_the_judge_becomes_a_kappa_with_an_interval() {
         browser.go(trial.as_str().expect("an address"));
         browser.click(&format!(".label button:nth-of-type({button})"));
         browser.wait(&format!(
-            "return document.querySelector('#agreement')?.innerText.includes('of {} checks')",
+            "return document.querySelector('#agreement')?.innerText.includes('of {} check')",
             at + 1
         ));
     }

@@ -168,8 +168,10 @@ fn a_stored_run_is_read_from_the_list_to_the_label() {
     );
     let schema = practicum::schema::schema("labels").expect("a schema");
     assert!(jsonschema::draft202012::is_valid(schema, &label), "{label}");
-    browser.press("uu");
-    browser.settled();
+    for _ in ["to the case", "to the run"] {
+        browser.press("u");
+        browser.settled();
+    }
     assert!(browser.text("#agreement").contains("People agree with the judge on 1 of 1 check,"));
 
     // Search, filters and the keys that help.
