@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use super::headings::{AGENT, JUDGE};
 use crate::dialects;
 use crate::intake::Ask;
 use crate::settings::{JUDGE_JOBS, project_root};
@@ -57,28 +58,28 @@ impl Evals {
 pub struct Choices {
     /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
     /// or auto (repeatable)
-    #[arg(long, alias = "harness", value_name = "NAME")]
+    #[arg(long, alias = "harness", value_name = "NAME", help_heading = AGENT)]
     agent: Vec<String>,
     /// The agent's model
-    #[arg(long)]
+    #[arg(long, help_heading = AGENT)]
     model: Option<String>,
     /// How often each case is run
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = AGENT)]
     repeat: Option<String>,
     /// The time limit of a trial: seconds, or 500ms, 20s, 5m, 1h
-    #[arg(long, value_name = "DURATION")]
+    #[arg(long, value_name = "DURATION", help_heading = AGENT)]
     timeout: Option<String>,
     /// With the skill, without it, or both (repeatable)
-    #[arg(long, value_name = "with|without")]
+    #[arg(long, value_name = "with|without", help_heading = AGENT)]
     arm: Vec<String>,
     /// How much the agent is pushed to use skills: baseline, smart, forced, or one of practicum.toml
-    #[arg(long)]
+    #[arg(long, help_heading = AGENT)]
     mode: Option<String>,
     /// The share of runs that must fire for a trigger query to count as fired
-    #[arg(long, value_name = "RATIO")]
+    #[arg(long, value_name = "RATIO", help_heading = AGENT)]
     trigger_threshold: Option<String>,
     /// Make the agent's background tasks run in the foreground
-    #[arg(long)]
+    #[arg(long, help_heading = AGENT)]
     sync_tasks: bool,
     #[command(flatten)]
     judging: Judging,
@@ -88,19 +89,19 @@ pub struct Choices {
 #[derive(Clone, clap::Args)]
 pub struct Judging {
     /// The judge's model
-    #[arg(long, value_name = "MODEL")]
+    #[arg(long, value_name = "MODEL", help_heading = JUDGE)]
     judge_model: Option<String>,
     /// Whose model judges: anthropic, openai or auto
-    #[arg(long, value_name = "PROVIDER")]
+    #[arg(long, value_name = "PROVIDER", help_heading = JUDGE)]
     grading_provider: Option<String>,
     /// How the judge is reached: over an API, through claude or codex on this machine, or auto
-    #[arg(long, value_name = "api|cli|auto")]
+    #[arg(long, value_name = "api|cli|auto", help_heading = JUDGE)]
     transport: Option<String>,
     /// How often each statement is judged; odd, and the majority decides
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_votes: Option<String>,
     /// How many judges are asked at once
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_jobs: Option<String>,
 }
 

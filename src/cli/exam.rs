@@ -10,6 +10,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::advising::Asking;
 use super::gates::Gates;
+use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::report::Reports;
 use super::{counted, runtime, sweep_up};
 use crate::agents::{Agent, Login};
@@ -37,82 +38,82 @@ use crate::web::Web;
 pub struct Carrying {
     /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
     /// up is the question (repeatable)
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = ROOM)]
     env: Vec<String>,
     /// Start no more trials once one has failed
-    #[arg(long)]
+    #[arg(long, help_heading = LIMITS)]
     fail_fast: bool,
     /// The share of trials that may stay unscored without the run counting as incomplete
-    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0")]
+    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0", help_heading = GATES)]
     allow_unscored: Ratio,
     /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
     /// intervals are given)
-    #[arg(long)]
+    #[arg(long, help_heading = LIMITS)]
     stop_early: bool,
     /// Let a case that is known to be flaky fail a gate alone
-    #[arg(long)]
+    #[arg(long, help_heading = GATES)]
     count_flaky: bool,
     /// A script that answers in place of the model
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"], help_heading = STAND_INS)]
     script: Option<PathBuf>,
     /// Write what the model is asked and answers to a new file, to be replayed later
-    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    #[arg(long, value_name = "FILE", conflicts_with = "replay", help_heading = STAND_INS)]
     record: Option<PathBuf>,
     /// Answer from such a file in place of the model; what is asked otherwise is reported
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
     /// Stop when the run has spent this much, in USD
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", help_heading = LIMITS)]
     max_cost: Option<String>,
     /// Stop when the run has used this many tokens, those from a cache included
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_tokens: Option<String>,
     /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
     retries: Option<String>,
     /// How long to wait before that; twice as long before each further try [default: 20s]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
     retry_wait: Option<String>,
     /// Prices of models, before those that are known (TOML)
-    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES")]
+    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES", help_heading = LIMITS)]
     prices: Option<PathBuf>,
     /// Leave judged checks unscored
-    #[arg(long)]
+    #[arg(long, help_heading = JUDGE)]
     no_judge: bool,
     /// Let checks ask whether links answer (urls_reachable)
-    #[arg(long)]
+    #[arg(long, help_heading = ROOM)]
     allow_network: bool,
     /// Let the evals' setup and teardown scripts run
-    #[arg(long)]
+    #[arg(long, help_heading = ROOM)]
     trust: bool,
     #[command(flatten)]
     gates: Gates,
     /// How many trials run at once
-    #[arg(short, long, value_name = "N")]
+    #[arg(short, long, value_name = "N", help_heading = LIMITS)]
     pub jobs: Option<String>,
     /// Run every trial and ask every judge, even if nothing that decides the answer has changed
-    #[arg(long)]
+    #[arg(long, help_heading = LIMITS)]
     no_cache: bool,
     /// Walls around the agents: as good as this machine can, none, or files and network or no run
-    #[arg(long, value_name = "auto|off|strict")]
+    #[arg(long, value_name = "auto|off|strict", help_heading = ROOM)]
     sandbox: Option<String>,
     /// Measure activation without first telling each agent once to use each skill
-    #[arg(long)]
+    #[arg(long, help_heading = ROOM)]
     no_probe: bool,
     /// Show what would run, and run nothing
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     pub dry_run: bool,
     /// Leave the agents' workspaces where they are
-    #[arg(long)]
+    #[arg(long, help_heading = ROOM)]
     keep_workspaces: bool,
     /// Show no plan and no progress, only the results
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = SHOWN)]
     quiet: bool,
     /// Print the summary document, and nothing else, on standard output
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     pub json: bool,
     /// When no more trials are started.
     #[arg(skip)]

@@ -1,5 +1,6 @@
 //! Gates by the user's word.
 
+use super::headings::GATES;
 use crate::model::{Gate, GateName, Ratio};
 use crate::plan::{Planned, set_gates};
 use crate::tree::closest;
@@ -8,7 +9,7 @@ use crate::tree::closest;
 #[derive(Clone, clap::Args)]
 pub struct Gates {
     /// Let this gate decide, in place of the files' own of that name or beside theirs (repeatable)
-    #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP)]
+    #[arg(long = "gate", value_name = "NAME=VALUE", value_parser = parse, long_help = LONG_HELP, help_heading = GATES)]
     asked: Vec<Gate>,
 }
 

@@ -22,6 +22,7 @@ mod formats;
 mod gates;
 mod gateway;
 mod grade;
+mod headings;
 mod improve;
 mod init;
 mod lint;

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::headings::SHOWN;
 use super::{complain, environment};
 use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report};
 use crate::settings::project_root;
@@ -61,7 +62,7 @@ fn write(args: &Args) -> anyhow::Result<()> {
 pub struct Reports {
     /// Write a report of the run: md, html, junit and others (practicum report --help has all; repeatable;
     /// - is standard output)
-    #[arg(long = "report", value_name = "FORMAT=PATH")]
+    #[arg(long = "report", value_name = "FORMAT=PATH", help_heading = SHOWN)]
     orders: Vec<Order>,
 }
 

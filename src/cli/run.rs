@@ -2,6 +2,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Errand, Held};
+use super::headings::{CASES, SHOWN};
 use super::report::Reports;
 use super::{colour, complain, environment};
 use crate::intake::{self, IntakeError, Reading};
@@ -27,26 +28,26 @@ pub struct Args {
     #[command(flatten)]
     choices: Choices,
     /// Only cases whose id matches (* and ? are wildcards; repeatable)
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", help_heading = CASES)]
     case: Vec<String>,
     /// Only cases about what the agent does, or only about whether the skill fires
-    #[arg(long, value_name = "artifact|activation", value_parser = parse_only)]
+    #[arg(long, value_name = "artifact|activation", value_parser = parse_only, help_heading = CASES)]
     only: Option<Only>,
     /// Only a part of the cases, as 2/5: all parts together are the whole
-    #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard)]
+    #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard, help_heading = CASES)]
     shard: Option<(u32, u32)>,
     /// Have a model predict from the descriptions whether skills fire, instead of seeing it in runs
-    #[arg(long)]
+    #[arg(long, help_heading = CASES)]
     predicted: bool,
     #[command(flatten)]
     carrying: Carrying,
     #[command(flatten)]
     reports: Reports,
     /// Go on with a run that did not come to its end: only what is missing is run
-    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = CASES)]
     resume: Option<String>,
     /// Print every setting with where it came from, and run nothing
-    #[arg(long)]
+    #[arg(long, help_heading = SHOWN)]
     explain: bool,
 }
 

@@ -1,0 +1,10 @@
+//! The headings that the options of long commands stand under.
+
+pub const AGENT: &str = "The agent";
+pub const CASES: &str = "Which cases";
+pub const ROOM: &str = "The room";
+pub const JUDGE: &str = "The judge";
+pub const GATES: &str = "What counts";
+pub const LIMITS: &str = "Limits and speed";
+pub const STAND_INS: &str = "In place of the model";
+pub const SHOWN: &str = "What is shown";
