@@ -1,35 +1,12 @@
 use super::*;
-use crate::model::{Expect, Gate, GateName, Mode, SkillUse, TrialId, Usage};
+use crate::model::{Expect, Gate, GateName, SkillUse, testing};
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
-    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
     let ended = match verdict {
         Verdict::NotScored(Why::Ended(ended)) => ended,
         _ => Ended::Finished,
     };
-    TrialRecord {
-        trial: TrialId::new("s", case, &condition, 1),
-        key: None,
-        reused_from: None,
-        suite: "s".into(),
-        case: case.into(),
-        condition,
-        attempt: 1,
-        ended,
-        ended_because: None,
-        verdict,
-        checks: Vec::new(),
-        expect: None,
-        fired: None,
-        skills: SkillUse::default(),
-        usage: Usage::default(),
-        cost_usd: Some(0.5),
-        model: None,
-        seconds: 1.0,
-        notes: Vec::new(),
-        remarks: Default::default(),
-        judging: None,
-    }
+    TrialRecord { ended, seconds: 1.0, ..testing::record(case, 1, verdict) }
 }
 
 fn exit(verdicts: &[Verdict], outcome: Outcome) -> u8 {

@@ -1,34 +1,9 @@
 use super::*;
-use crate::model::{
-    Arm, Compared, Condition, Ended, Mode, NoisyCase, SkillUse, TrialId, Usage, Verdict, Why,
-};
+use crate::model::{Arm, Compared, Ended, NoisyCase, Verdict, Why, testing};
 
 fn record(case: &str, attempt: u32, passed: bool) -> TrialRecord {
-    let condition =
-        Condition { agent: "claude".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
-    TrialRecord {
-        trial: TrialId::new("s", case, &condition, attempt),
-        key: None,
-        reused_from: None,
-        suite: "s".into(),
-        case: case.into(),
-        condition,
-        attempt,
-        ended: Ended::Finished,
-        ended_because: None,
-        verdict: if passed { Verdict::Pass } else { Verdict::Fail },
-        checks: Vec::new(),
-        expect: None,
-        fired: None,
-        skills: SkillUse::default(),
-        usage: Usage::default(),
-        cost_usd: Some(0.1),
-        model: None,
-        seconds: 2.0,
-        notes: Vec::new(),
-        remarks: Default::default(),
-        judging: None,
-    }
+    let verdict = if passed { Verdict::Pass } else { Verdict::Fail };
+    TrialRecord { cost_usd: Some(0.1), ..testing::record(case, attempt, verdict) }
 }
 
 /// Cases with how many of five runs pass.

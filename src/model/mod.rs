@@ -22,6 +22,8 @@ mod sandbox;
 mod standing;
 mod suite;
 mod summary;
+#[cfg(test)]
+pub mod testing;
 mod trial;
 mod verdict;
 mod verdict_change;

@@ -119,12 +119,46 @@ fn agentskills_has_its_own_keys() {
     assert!(benchmark["run_summary"]["delta"]["pass_rate"].is_number());
 }
 
-#[test]
-fn writing_skills_gradings_have_the_documented_keys() {
+/// The example with criteria that are scored from 1 to 5.
+fn alt_text() -> Project {
     let project = Project::new(&[]);
     let example = format!("{}/examples/writing-skills/.", env!("CARGO_MANIFEST_DIR"));
     let copied = Command::new("cp").arg("-r").arg(example).arg(project.path()).status();
     assert!(copied.expect("cp").success());
+    project
+}
+
+#[test]
+fn writing_skills_gradings_agree_with_the_run_on_every_count() {
+    let project = alt_text();
+    // A required criterion that is not met, and one that need not be.
+    let script = read(&project, "script.yaml")
+        .replace("- id: length\n                  score: 4", "- id: length\n                  score: 2")
+        .replace(
+            "- id: no-decoration\n                  score: 5",
+            "- id: no-decoration\n                  score: 1",
+        );
+    project.write("script.yaml", &script);
+    let run = ["run", ".", "--agent", "builtin", "--script", "script.yaml", "--json"];
+    let summary = project.run(&[&run[..], &["--report", "writing-skills=out"]].concat()).exits(1).json();
+    let read = |path: &std::path::PathBuf| -> Value {
+        serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON")
+    };
+    let gradings: Vec<Value> = files(&project, "out/grading", ".json").iter().map(read).collect();
+    let overall = |word: &str| gradings.iter().filter(|grading| grading["overall"] == word).count();
+    let totals = &summary["totals"];
+    assert_eq!((gradings.len(), overall("pass"), overall("fail")), (2, 1, 1));
+    assert_eq!(totals, &json!({"trials": 2, "passed": 1, "failed": 1, "not_scored": 0}));
+    let checks =
+        summary["cases"].as_array().expect("cases").iter().flat_map(|case| case["checks"].as_array());
+    let passed: u64 = checks.flatten().filter_map(|check| check["passed"].as_u64()).sum();
+    let results = gradings.iter().flat_map(|grading| grading["results"].as_array()).flatten();
+    assert_eq!(results.filter(|result| result["passed"] == true).count() as u64, passed, "{summary}");
+}
+
+#[test]
+fn writing_skills_gradings_have_the_documented_keys() {
+    let project = alt_text();
     let script = read(&project, "script.yaml")
         .replace(
             "      - alt=\"\"\n",

@@ -7,38 +7,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::aggregate::{Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sink};
+use crate::model::testing::record;
 use crate::model::{
-    Arm, CheckResult, Condition, Ended, Expect, Gate, GateName, Mode, Ratio, Scale, TrialId, TrialRecord,
-    Usage, Verdict, Why,
+    Arm, CheckResult, Ended, Expect, Gate, GateName, Ratio, Scale, TrialId, TrialRecord, Verdict, Why,
 };
 use crate::store::RunDir;
-
-fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
-    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
-    TrialRecord {
-        trial: TrialId::new("s", case, &condition, attempt),
-        key: None,
-        reused_from: None,
-        suite: "s".into(),
-        case: case.into(),
-        condition,
-        attempt,
-        ended: Ended::Finished,
-        ended_because: None,
-        verdict,
-        checks: Vec::new(),
-        expect: None,
-        fired: None,
-        usage: Usage::default(),
-        cost_usd: Some(0.5),
-        model: None,
-        seconds: 2.0,
-        notes: Vec::new(),
-        skills: Default::default(),
-        remarks: Default::default(),
-        judging: None,
-    }
-}
 
 struct Store {
     folder: tempfile::TempDir,

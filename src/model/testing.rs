@@ -1,0 +1,29 @@
+use super::{Arm, Condition, Ended, Mode, Remarks, SkillUse, TrialId, TrialRecord, Usage, Verdict};
+
+/// A trial that finished, with this verdict and nothing else to tell.
+pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
+    let condition = Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+    TrialRecord {
+        trial: TrialId::new("s", case, &condition, attempt),
+        key: None,
+        reused_from: None,
+        suite: "s".into(),
+        case: case.into(),
+        condition,
+        attempt,
+        ended: Ended::Finished,
+        ended_because: None,
+        verdict,
+        checks: Vec::new(),
+        expect: None,
+        fired: None,
+        skills: SkillUse::default(),
+        usage: Usage::default(),
+        cost_usd: Some(0.5),
+        model: None,
+        seconds: 2.0,
+        notes: Vec::new(),
+        remarks: Remarks::default(),
+        judging: None,
+    }
+}
