@@ -122,7 +122,7 @@ fn what_is_known_of_noise_decides_where_it_is_known() {
     let noisy = |id: &str, passed, runs| NoisyCase {
         suite: "s".into(),
         id: id.into(),
-        agent: "claude".into(),
+        agent: "a".into(),
         model: None,
         mode: "baseline".into(),
         arm: "with".into(),
