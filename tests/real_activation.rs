@@ -226,6 +226,57 @@ env = {{ IS_SANDBOX = \"1\", CLAUDE_CODE_TMPDIR = \"{{tmp}}\", CLAUDE_CODE_DISAB
     assert_eq!(summary["activation"]["skills"][0]["name"], "greeter");
 }
 
+/// Codex with its skills in a plugin's folder: it tells the model of `harbour:greeter`, and the model
+/// reads the file of `greeter`. A rival of the same plugin is none.
+#[test]
+fn a_plugins_skill_that_codex_reads_fires_under_its_own_name() {
+    let eval = "\
+practicum: 1
+skill: ../greeter
+workspace: empty
+run: { agents: [codex], timeout: 60s }
+gates: { pass_rate: 0 }
+cases:
+  - id: greets
+    prompt: Greet Alice.
+    overlays: [../overlay]
+    activation: must
+    checks: [{ contains: 'harbour:greeter', on: { file: told.txt } }]
+  - { id: waves, prompt: Wave at Alice., overlays: [../overlay], activation: must }
+  - { id: sums, prompt: What is one and one?, overlays: [../overlay], activation: must_not }
+";
+    // A bracket keeps the command from finding itself in what Codex wrote down.
+    let told = r#"grep -ohr 'harbour:[g]reeter' \"$CODEX_HOME/sessions\" | head -1 > told.txt"#;
+    let read = "cat .agents/skills/greeter/SKILL.md";
+    let script = format!(
+        r#"practicum_script: 1
+scenarios:
+  - {{ to: probe, steps: [{{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}, ready] }}
+  - when: Greet Alice
+    steps:
+      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{told}" }} }}] }}
+      - {{ tools: [{{ name: exec_command, input: {{ cmd: "{read}" }} }}] }}
+      - Ahoy.
+  - when: Wave at
+    steps: [{{ tools: [{{ name: exec_command, input: {{ cmd: "cat .agents/skills/waver/SKILL.md" }} }}] }}, Waves.]
+  - {{ when: one and one, steps: ['2'] }}
+"#
+    );
+    let project = Project::new(&[
+        ("greeter/SKILL.md", SKILL),
+        ("waver/SKILL.md", RIVAL),
+        ("overlay/.agents/.codex-plugin/plugin.json", r#"{"name": "harbour", "version": "1.0.0"}"#),
+        ("evals/e.practicum.yaml", eval),
+        ("script.yaml", &script),
+    ]);
+    let summary = examine(&project, &codex(), &["--with-skill", "waver"]).exits(0).json();
+    assert_eq!(summary["probes"][0]["fired"], true, "{}", summary["probes"]);
+    let counted = ["tp", "fp", "tn", "fn", "error"].map(|outcome| &summary["activation"][outcome]);
+    assert_eq!(counted, [1, 0, 1, 1, 0], "{}", summary["activation"]);
+    assert_eq!(summary["cases"][0]["passed"], 1, "told of it without its plugin: {}", summary["cases"][0]);
+    assert_eq!(summary["activation"]["skills"][0]["name"], "greeter");
+}
+
 /// More than an agent has room for is not told to the model, and then it cannot know.
 #[test]
 fn a_description_that_an_agent_cuts_is_found_before_anything_is_measured() {
