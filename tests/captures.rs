@@ -179,8 +179,21 @@ const ROWS: &[Row] = &[
     ("gemini-plain", Exited(0), Finished, [7_890, 12], No),
     ("gemini-skill", Exited(0), Finished, [23_840, 24], Tool("greeter")),
     ("opencode-e401", Exited(1), AuthFailed, [0, 0], Unknown),
+    ("opencode-e429", Exited(1), RateLimited, [0, 0], Unknown),
+    ("opencode-e429once", Exited(0), Finished, [100, 10], No),
+    ("opencode-e529", Exited(1), ApiFailed, [0, 0], Unknown),
+    // A skill that there is not.
+    ("opencode-missing", Exited(0), Finished, [200, 20], No),
+    // A model that there is not.
+    ("opencode-nomodel", Exited(1), ApiFailed, [0, 0], Unknown),
+    // Without ripgrep its skill tool fails; the SKILL.md was read after that.
+    ("opencode-norg", Exited(0), Finished, [400, 40], Read("greeter")),
     ("opencode-plain", Exited(0), Finished, [7_766, 12], No),
     ("opencode-skill", Exited(0), Finished, [23_742, 36], Tool("greeter")),
+    ("opencode-sseerr", Exited(1), ApiFailed, [0, 0], Unknown),
+    // What its subagent did, here with the skill, its stream does not say.
+    ("opencode-subagent", Exited(0), Finished, [200, 20], No),
+    ("opencode-trunc", Exited(1), ApiFailed, [0, 0], Unknown),
 ];
 
 /// Every skill that one of the recordings is about.

@@ -87,6 +87,7 @@ pub fn agent() -> Agent {
             base_url: "ANTHROPIC_BASE_URL".to_owned(),
             suffix: "",
             key: "ANTHROPIC_API_KEY".to_owned(),
+            models: &[],
         }),
         models: vec![ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
         skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),

@@ -37,7 +37,12 @@ pub fn agent() -> Agent {
             variables: words(&LOGINS),
             file: Some(LoginFile { variable: "CODEX_HOME", folder: ".codex", name: "auth.json" }),
         },
-        route: Some(Route { base_url: BASE_URL.to_owned(), suffix: "/v1", key: LOGINS[0].to_owned() }),
+        route: Some(Route {
+            base_url: BASE_URL.to_owned(),
+            suffix: "/v1",
+            key: LOGINS[0].to_owned(),
+            models: &[],
+        }),
         // A `$skill` in the prompt works, but leaves no trace that could be told from none.
         models: vec![ModelAddress::vendor("OPENAI_BASE_URL", "https://api.openai.com/v1")],
         skill_command: None,

@@ -9,7 +9,8 @@ use crate::model::RelPath;
 pub struct Agent {
     pub name: String,
     pub program: Program,
-    /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value.
+    /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value. Where
+    /// no argument holds the `{prompt}`, it is on standard input.
     pub first: Vec<Vec<String>>,
     /// Arguments of later turns; empty if the agent cannot go on with a session.
     pub later: Vec<Vec<String>>,
@@ -103,6 +104,16 @@ pub struct Route {
     pub suffix: &'static str,
     /// Any value does: the gateway asks for no key.
     pub key: String,
+    /// How the names of models begin that go this way; empty if all do.
+    pub models: &'static [&'static str],
+}
+
+impl Route {
+    /// Whether it is known to lead to this model. The agent's own choice is known only where all do.
+    pub fn leads_to(&self, model: Option<&str>) -> bool {
+        self.models.is_empty()
+            || model.is_some_and(|model| self.models.iter().any(|start| model.starts_with(start)))
+    }
 }
 
 /// Where a model answers: what the variable says, else the vendor's own address.
@@ -152,7 +163,7 @@ pub struct Launch {
     /// Made before it starts: where, and what it leads to.
     pub link: Option<(PathBuf, PathBuf)>,
     /// What it reads on standard input; nothing otherwise.
-    pub stdin: Option<PathBuf>,
+    pub stdin: Option<String>,
 }
 
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -163,6 +174,8 @@ pub enum LaunchError {
     NoLaterTurns(String),
     #[error("{0} cannot be pointed at a gateway")]
     NoRoute(String),
+    #[error("{agent} cannot be pointed at a gateway with the model {model}; it can with {ways}")]
+    NoRouteFor { agent: String, model: String, ways: String },
 }
 
 /// Inherited when set: where programs are, and what language and place this is.
@@ -211,10 +224,12 @@ impl Agent {
             .iter()
             .filter_map(|group| group.iter().map(|arg| fill(arg, turn)).collect::<Option<Vec<String>>>());
         let args = args.flatten().collect();
+        let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
+        let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
         let env = self.environment(turn, user_env)?;
         let link = self.login_link(turn, user_env);
         let files = self.files(turn, &env, link.is_some());
-        Ok(Launch { program, args, env, files, link, stdin: None })
+        Ok(Launch { program, args, env, files, link, stdin })
     }
 
     /// Only the first turn brings files: after it the home is the agent's, and what looks like a
@@ -271,6 +286,18 @@ impl Agent {
         }
         if let Some(gateway) = turn.gateway {
             let route = self.route.as_ref().ok_or_else(|| LaunchError::NoRoute(self.name.clone()))?;
+            if let Some(model) = turn.model.filter(|model| !route.leads_to(Some(model))) {
+                return Err(LaunchError::NoRouteFor {
+                    agent: self.name.clone(),
+                    model: model.to_owned(),
+                    ways: route
+                        .models
+                        .iter()
+                        .map(|start| format!("{start}…"))
+                        .collect::<Vec<_>>()
+                        .join(" and "),
+                });
+            }
             // The user's own key stays out of a run that does not need it.
             for name in &self.credentials.variables {
                 env.remove(name);
@@ -428,6 +455,33 @@ mod tests {
         let user = BTreeMap::from([("OPENAI_BASE_URL".to_owned(), "http://own/v1".to_owned())]);
         let env = agent.environment(&scripted, &user).expect("an environment");
         assert_eq!(env.get("OPENAI_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x/v1"));
+    }
+
+    #[test]
+    fn a_gateway_is_asked_only_in_the_name_of_vendors_that_it_speaks_for() {
+        let agent = super::super::agent("opencode").expect("known");
+        let route = agent.route.clone().expect("a way");
+        let gateway = Some("http://127.0.0.1:1/t/x");
+        for (model, known, refused) in [
+            (Some("anthropic/claude-sonnet-4-5"), true, false),
+            (Some("openai/gpt-5"), true, false),
+            (Some("openrouter/openai/gpt-5"), false, true),
+            // Which it would choose by itself depends on how the user is logged in.
+            (None, false, false),
+        ] {
+            assert_eq!(route.leads_to(model), known, "{model:?}");
+            let env = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+            assert_eq!(env.is_err(), refused, "{model:?}");
+        }
+        let model = Some("google/x");
+        let refused = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+        assert_eq!(
+            refused.expect_err("no way").to_string(),
+            "opencode cannot be pointed at a gateway with the model google/x; \
+             it can with anthropic/… and openai/…"
+        );
+        let claude = super::super::agent("claude").and_then(|agent| agent.route).expect("a way");
+        assert!(claude.leads_to(None) && claude.leads_to(Some("whatever")));
     }
 
     #[test]

@@ -1,29 +1,41 @@
 //! opencode, driven by `opencode run` and its stream of JSON lines.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::{
-    Agent, Credentials, Decoder, DecoderKind, Program, Said, Transcript, refused_by_tool, skill_read_in,
-    skills_read_by,
+    Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, refused_by_tool,
+    skill_read_in, skills_read_by,
 };
 use crate::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
 
 pub static STREAM: DecoderKind =
     DecoderKind { name: "opencode-json", shows_skills: true, start: || Box::new(Opencode::default()) };
 
+/// It has a file and no variable for where a provider answers; this one tells us what to write there.
+const GATEWAY: &str = "PRACTICUM_GATEWAY";
+/// What it asks a gateway for where nobody names a model.
+const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
+/// It would compete with the skill under test.
+const OWN_SKILL: &str = "customize-opencode";
+
 pub fn agent() -> Agent {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
-    let always = words(&["run", "--auto", "--format", "json"]);
+    // Some causes are told in its log only, such as a model that there is not.
+    let always = words(&["run", "--auto", "--format", "json", "--print-logs", "--log-level", "ERROR"]);
     let model = words(&["--model", "{model}"]);
-    let prompt = words(&["--", "{prompt}"]);
     Agent {
         name: "opencode".to_owned(),
         program: Program::OnPath("opencode".to_owned()),
-        first: vec![always.clone(), model.clone(), prompt.clone()],
-        later: vec![always, words(&["--session", "{session}"]), model, prompt],
+        // The prompt is on standard input: as an argument it would reach the model in quotation marks,
+        // and break the program where it looks like a number.
+        first: vec![always.clone(), model.clone()],
+        later: vec![always, words(&["--session", "{session}"]), model],
         decoder: &STREAM,
         skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
-        env: Vec::new(),
+        // It brings a list of models along, and would ask for a newer one at each start.
+        env: vec![("OPENCODE_DISABLE_MODELS_FETCH".to_owned(), "1".to_owned())],
         pass_env: Vec::new(),
         credentials: Credentials::of(words(&[
             "ANTHROPIC_API_KEY",
@@ -32,17 +44,50 @@ pub fn agent() -> Agent {
             "OPENROUTER_API_KEY",
             "OPENCODE_API_KEY",
         ])),
-        // Which of its many providers would have to be pointed there is the model's affair.
-        route: None,
+        route: Some(Route {
+            base_url: GATEWAY.to_owned(),
+            suffix: "/v1",
+            key: "ANTHROPIC_API_KEY".to_owned(),
+            models: &["anthropic/", "openai/"],
+        }),
         models: Vec::new(),
         skill_command: None,
-        home_files: Some(|_, _| {
-            let path = RelPath::new(".config/opencode/opencode.json").expect("a relative path");
-            vec![(path, json!({"autoupdate": false, "share": "disabled"}).to_string())]
-        }),
-        own_skills: &[],
+        home_files: Some(home_files),
+        own_skills: &[OWN_SKILL],
         auto: false,
     }
+}
+
+fn home_files(env: &BTreeMap<String, String>, _: bool) -> Vec<(RelPath, String)> {
+    let file = |path: &str, content: String| {
+        (RelPath::new(&format!(".config/opencode/{path}")).expect("a relative path"), content)
+    };
+    // Beside its configuration it would install a package for plugins from a registry, unless that
+    // looks as if it were done.
+    let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
+    vec![
+        file("opencode.json", config(env).to_string()),
+        file("package-lock.json", installed.to_string()),
+        file("node_modules/.package-lock.json", json!({"packages": {}}).to_string()),
+    ]
+}
+
+fn config(env: &BTreeMap<String, String>) -> Value {
+    let mut config = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "snapshot": false,
+        // A title for the session would be asked for beside the first turn, of another model.
+        "agent": {"title": {"disable": true}},
+        "permission": {"skill": {OWN_SKILL: "deny"}},
+    });
+    if let Some(url) = env.get(GATEWAY) {
+        let options = json!({"options": {"baseURL": url, "apiKey": "gateway"}});
+        config["model"] = json!(DEFAULT_MODEL);
+        config["enabled_providers"] = json!(["anthropic", "openai"]);
+        config["provider"] = json!({"anthropic": options.clone(), "openai": options});
+    }
+    config
 }
 
 #[derive(Default)]
@@ -141,15 +186,18 @@ fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
     }
 }
 
-/// An error has a class, and that of an API also the HTTP status.
+/// An error has a class, and that of an API also the HTTP status. What an API says in the middle of
+/// its answer has neither, and its message is what the API wrote.
 fn failure(error: &Value) -> Said {
     let data = &error["data"];
     let name = error["name"].as_str().unwrap_or_default();
-    let why = data["message"].as_str().unwrap_or(name).to_owned();
-    match (name, data["statusCode"].as_u64()) {
-        ("ProviderAuthError", _) | (_, Some(401 | 403)) => Said::AuthFailed(why),
-        ("MessageAbortedError", _) => Said::Interrupted(why),
-        (_, Some(429)) => Said::RateLimited(why),
+    let message = data["message"].as_str().unwrap_or(name);
+    let written: Value = serde_json::from_str(message).unwrap_or_default();
+    let why = written["message"].as_str().unwrap_or(message).to_owned();
+    match (name, data["statusCode"].as_u64(), written["type"].as_str()) {
+        ("ProviderAuthError", ..) | (_, Some(401 | 403), _) => Said::AuthFailed(why),
+        ("MessageAbortedError", ..) => Said::Interrupted(why),
+        (_, Some(429), _) | (_, None, Some("rate_limit_error")) => Said::RateLimited(why),
         _ => Said::ApiFailed(why),
     }
 }
@@ -158,6 +206,23 @@ fn failure(error: &Value) -> Said {
 mod tests {
     use super::super::testing::{activations, recorded, tools};
     use super::*;
+
+    #[test]
+    fn without_a_gateway_the_provider_is_the_users_own_affair() {
+        let key = ("ANTHROPIC_API_KEY".to_owned(), "sk-1".to_owned());
+        let own = config(&BTreeMap::from([key.clone()]));
+        for decided in ["model", "provider", "enabled_providers"] {
+            assert_eq!(own[decided], Value::Null, "{decided}");
+        }
+        let url = "http://127.0.0.1:1/t/x/v1";
+        let played = config(&BTreeMap::from([key, (GATEWAY.to_owned(), url.to_owned())]));
+        for vendor in ["anthropic", "openai"] {
+            assert_eq!(played["provider"][vendor]["options"], json!({"baseURL": url, "apiKey": "gateway"}));
+        }
+        for (path, content) in home_files(&BTreeMap::new(), false) {
+            serde_json::from_str::<Value>(&content).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+    }
 
     #[test]
     fn recorded_streams() {
@@ -214,6 +279,22 @@ mod tests {
             (vec![status(429)], Said::RateLimited("m".into()), ""),
             (vec![status(401)], Said::AuthFailed("m".into()), ""),
             (vec![status(529)], Said::ApiFailed("m".into()), ""),
+            (
+                vec![fails(
+                    "UnknownError",
+                    json!({"message": r#"{"type":"rate_limit_error","message":"m"}"#}),
+                )],
+                Said::RateLimited("m".into()),
+                "",
+            ),
+            (
+                vec![fails(
+                    "UnknownError",
+                    json!({"message": r#"{"type":"overloaded_error","message":"m"}"#}),
+                )],
+                Said::ApiFailed("m".into()),
+                "",
+            ),
             (vec![fails("ProviderAuthError", json!({}))], Said::AuthFailed("ProviderAuthError".into()), ""),
             (
                 vec![fails("MessageAbortedError", json!({}))],

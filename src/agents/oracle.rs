@@ -109,7 +109,7 @@ impl Oracle {
         user_env: &BTreeMap<String, String>,
     ) -> Result<Launch, LaunchError> {
         let turn = Turn {
-            prompt: "",
+            prompt: inquiry.prompt,
             workspace: inquiry.folder,
             home: inquiry.home,
             tmp: inquiry.tmp,
@@ -124,7 +124,6 @@ impl Oracle {
         if launch.link.is_some() {
             without_own_provider(&mut launch.args);
         }
-        let prompt = inquiry.home.join("prompt.txt");
         let schema = inquiry.schema.to_string();
         match self.shape {
             Shape::Argument { flag, .. } if schema.len() <= LONGEST_ARGUMENT => {
@@ -139,8 +138,6 @@ impl Oracle {
                 launch.files.push((inquiry.home.join(SYSTEM_FILE), inquiry.system.to_owned()));
             }
         }
-        launch.files.push((prompt.clone(), inquiry.prompt.to_owned()));
-        launch.stdin = Some(prompt);
         Ok(launch)
     }
 }
@@ -190,8 +187,12 @@ mod tests {
             };
             let launch = oracle.launch(&inquiry, &env(key)).expect("a launch");
             assert!(!launch.args.iter().any(|arg| arg.contains("the question")), "{:?}", launch.args);
-            let stdin = launch.stdin.clone().expect("a file");
-            assert!(launch.files.contains(&(stdin, "the question".to_owned())));
+            assert_eq!(launch.stdin.as_deref(), Some("the question"));
+            assert!(
+                !launch.files.iter().any(|(_, text)| text.contains("the question")),
+                "{:?}",
+                launch.files
+            );
             assert_eq!(launch.env.get(key).map(String::as_str), Some("sk-1"));
             assert!(!launch.env.contains_key("AWS_SECRET_ACCESS_KEY"));
             assert_eq!(launch.env.get("HOME").map(String::as_str), Some("/h"));

@@ -59,7 +59,8 @@ pub async fn prepare<'p>(
     let folder = folder.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     let workspace = stage_aside(exam, part, trial).await.map_err(|why| failed(Ended::NotLaunched, why))?;
     let means = &exam.suites[trial.suite];
-    let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || agent.route.is_some());
+    let led = agent.route.as_ref().is_some_and(|route| route.leads_to(trial.condition.model.as_deref()));
+    let gateway = means.gateway.as_ref().filter(|(_, stand)| !stand.is_optional() || led);
     let tried = match part {
         Part::Probes => plan.probed(trial).map(|skill| skill.name.clone()),
         Part::Trials => None,

@@ -116,7 +116,7 @@ async fn launched(launch: &Launch, folder: &Path, marker: &str) -> std::io::Resu
     let mut waits = [20, 100, 500].into_iter();
     loop {
         let stdin = match &launch.stdin {
-            Some(path) => Stdio::from(std::fs::File::open(path)?),
+            Some(text) => Stdio::from(unnamed(text)?),
             None => Stdio::null(),
         };
         let spawned = Command::new(&launch.program)
@@ -138,6 +138,15 @@ async fn launched(launch: &Launch, folder: &Path, marker: &str) -> std::io::Resu
             (spawned, _) => return spawned,
         }
     }
+}
+
+/// A file without a name, so that nobody else finds it and nothing is left of it.
+fn unnamed(text: &str) -> std::io::Result<std::fs::File> {
+    use std::io::{Seek, Write};
+    let mut file = tempfile::tempfile()?;
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
 }
 
 /// No process, no memory, no file to be had; or a program that is just being written.

@@ -25,8 +25,8 @@ pub fn own_agents(layers: &Layers) -> Result<Vec<Agent>, SettingsError> {
 pub static KEYS: &[Described] = &[
     Described {
         name: "command",
-        doc: "The program and its arguments, with placeholders like {prompt}; an inner list is left out \
-              when its placeholder is empty.",
+        doc: "The program and its arguments, with placeholders like {prompt}, which is on standard input \
+              where no argument holds it; an inner list is left out when its placeholder is empty.",
         shape: command_shape,
     },
     Described {

@@ -106,6 +106,11 @@ pub fn codex() -> PathBuf {
     installed("Codex", "PRACTICUM_TEST_CODEX")
 }
 
+/// The real opencode, as `scripts/test` installs it, with the `rg` that it needs beside it.
+pub fn opencode() -> PathBuf {
+    installed("opencode", "PRACTICUM_TEST_OPENCODE")
+}
+
 fn installed(agent: &str, variable: &str) -> PathBuf {
     let path = std::env::var_os(variable).map(PathBuf::from);
     path.filter(|path| path.is_file()).unwrap_or_else(|| {
