@@ -1,6 +1,7 @@
 //! Whether a skill fired, as it is told of the real Claude Code and Codex, move by move.
 //!
-//! What else the model and its API do to them stands in `real_claude.rs` and `real_codex.rs`.
+//! What else the model and its API do to them stands in `real_claude.rs` and `real_codex.rs`. opencode takes
+//! seconds of a processor to start, and has its fewer moves in `real_opencode.rs`.
 
 mod common;
 

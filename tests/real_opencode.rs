@@ -4,11 +4,9 @@ mod common;
 
 use common::moves::{Move, SKILL, play};
 use common::{Project, Ran, opencode, path_with};
+use serde_json::Value;
 
-/// One run of several cases: each start of it costs seconds of a processor.
-#[test]
-fn a_skill_fires_where_it_is_and_what_is_done_is_seen() {
-    let eval = "\
+const EVAL: &str = "\
 practicum: 1
 skill: ../greeter
 workspace: empty
@@ -25,9 +23,9 @@ cases:
       - tool_used: write
   - { id: reads, prompt: Read and greet., activation: must }
   - { id: sums, prompt: '42', activation: must_not }
-  - { id: misspells, prompt: Misspell it., activation: must }
 ";
-    let script = "\
+
+const SCRIPT: &str = "\
 practicum_script: 1
 scenarios:
   - { to: probe, steps: [{ tools: [{ name: skill, input: { name: greeter } }] }, ready] }
@@ -44,28 +42,43 @@ scenarios:
       - { tools: [{ name: read, input: { filePath: '{{workspace}}/.agents/skills/greeter/SKILL.md' } }] }
       - Ahoy.
   - { when: '42', steps: ['42'] }
-  - { when: Misspell it., steps: [{ tools: [{ name: skill, input: { name: greter } }] }, Ahoy.] }
 ";
+
+/// The summary, and a file of the trial that has one.
+fn examine(more: &[&str], code: i32, file: &str) -> (Value, String) {
     let project = Project::new(&[
         ("greeter/SKILL.md", SKILL),
-        ("evals/g.practicum.yaml", eval),
-        ("script.yaml", script),
+        ("evals/g.practicum.yaml", EVAL),
+        ("script.yaml", SCRIPT),
     ]);
-    let mut command = project.practicum(&["run", "evals", "--script", "script.yaml", "--json"]);
+    let args = ["run", "evals", "--script", "script.yaml", "--json"];
+    let mut command = project.practicum(&[&args, more].concat());
     command.env("PATH", path_with(&opencode())).env("ANTHROPIC_API_KEY", "sk-of-the-user");
-    let summary = Ran::of(command.output().expect("practicum starts")).exits(0).json();
+    let summary = Ran::of(command.output().expect("practicum starts")).exits(code).json();
+    let mut trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
+    let file = trials.find_map(|trial| std::fs::read_to_string(trial.path().join(file)).ok());
+    (summary, file.expect("the file of a trial"))
+}
 
+/// Each start of it costs seconds of a processor, so that one run has several cases.
+#[test]
+fn a_skill_fires_and_what_is_done_is_seen() {
+    let (summary, env) = examine(&[], 0, "files/env.txt");
     assert_eq!(summary["probes"][0]["fired"], true, "{}", summary["probes"]);
     let counted = ["tp", "fp", "tn", "fn", "error"].map(|outcome| &summary["activation"][outcome]);
-    assert_eq!(counted, [2, 0, 1, 1, 0], "{}", summary["activation"]);
+    assert_eq!(counted, [2, 0, 1, 0, 0], "{}", summary["activation"]);
     let greets = &summary["cases"][0];
     assert_eq!(greets["passed"], 1, "{greets}");
-    let env = std::fs::read_dir(project.only_run().join("trials"))
-        .expect("trials")
-        .flatten()
-        .find_map(|trial| std::fs::read_to_string(trial.path().join("files/env.txt")).ok())
-        .expect("the file of one trial");
     assert!(!env.contains("sk-of-the-user"), "{env}");
+}
+
+/// Its stream has no list of skills; what it answers to a call of one that is not there has.
+#[test]
+fn without_the_skill_there_is_none() {
+    // Nothing has to pass there, so the gate stays open.
+    let (summary, stream) = examine(&["--arm", "without", "--case", "greets"], 3, "transcript.jsonl");
+    assert_eq!(summary["cases"][0]["fired"]["no"], 1, "{}", summary["cases"][0]);
+    assert!(stream.contains(r#"Skill \"greeter\" not found. Available skills: none"#), "{stream}");
 }
 
 #[test]
@@ -97,12 +110,6 @@ fn what_the_model_and_its_api_do_is_seen() {
                 scenarios: Some("  - steps: [{ hang: 10m }]\n"),
                 flags: &["--timeout", "6s"],
                 ended: "timed_out",
-                ..Move::FAILED
-            },
-            Move {
-                name: "a wrong key",
-                scenarios: Some("  - steps: [{ error: 401, message: invalid x-api-key }]\n"),
-                ended: "auth_failed",
                 ..Move::FAILED
             },
         ],
