@@ -1,41 +1,40 @@
 //! Suites are known by their names, in a run and from run to run, so no two of a run may share one.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::dialects::Placed;
 
-/// Puts the folder before the names that several suites have. It is seen from the project, so that a
-/// name does not depend on where the command was given. Tells of what was renamed.
+/// Longer and longer names for a suite. They are seen from its project, so that they do not depend on where
+/// a command was given, and the last one is nobody else's.
+const NAMES: [fn(&Placed) -> String; 3] = [with_folder, with_file, with_path];
+
+/// Gives longer names to the suites that share one, and tells of it.
 pub fn tell_apart(suites: &mut [Placed]) -> Vec<String> {
-    let shared = |suites: &[Placed]| -> HashMap<String, usize> {
-        let mut counts = HashMap::new();
-        suites.iter().for_each(|placed| *counts.entry(placed.suite.name.clone()).or_default() += 1);
-        counts.retain(|_, count| *count > 1);
-        counts
-    };
     let first = shared(suites);
-    let rename = |suites: &mut [Placed], of: &HashMap<String, usize>, name: fn(&Placed) -> String| {
-        for placed in suites.iter_mut().filter(|placed| of.contains_key(&placed.suite.name)) {
+    for name in NAMES {
+        let shared = shared(suites);
+        for placed in suites.iter_mut().filter(|placed| shared.contains_key(&placed.suite.name)) {
             placed.suite.name = name(placed);
         }
-    };
-    rename(suites, &first, with_folder);
-    // Two files of one folder, or of a project's own.
-    let again = shared(suites);
-    rename(suites, &again, with_file);
-    let mut names: Vec<(&String, &usize)> = first.iter().collect();
-    names.sort();
-    let told = names.into_iter().map(|(name, count)| {
+    }
+    let told = first.into_iter().map(|(name, count)| {
         format!("{count} suites are called {name}, so each has its folder before its name")
     });
     told.collect()
 }
 
-/// The name a suite goes by where it is alone.
+/// The names that several suites have, and how many.
+fn shared(suites: &[Placed]) -> BTreeMap<String, usize> {
+    let mut counts = BTreeMap::new();
+    suites.iter().for_each(|placed| *counts.entry(placed.suite.name.clone()).or_default() += 1);
+    counts.retain(|_, count| *count > 1);
+    counts
+}
+
+/// Whether a suite may have gone by this name where it was not alone.
 pub fn is_called(placed: &Placed, name: &str) -> bool {
-    let own = &placed.suite.name;
-    own == name || with_folder(placed) == name || with_file(placed) == name
+    placed.suite.name == name || NAMES.iter().any(|longer| longer(placed) == name)
 }
 
 fn with_folder(placed: &Placed) -> String {
@@ -54,6 +53,10 @@ fn with_file(placed: &Placed) -> String {
     within(&placed.suite.origin.path, &placed.project)
 }
 
+fn with_path(placed: &Placed) -> String {
+    placed.suite.origin.path.to_string_lossy().into_owned()
+}
+
 fn within(path: &Path, project: &Path) -> String {
     path.strip_prefix(project).unwrap_or(path).to_string_lossy().into_owned()
 }
@@ -64,12 +67,13 @@ mod tests {
     use crate::dialects::{Place, load_text};
 
     fn placed(file: &str, name: &str) -> Placed {
-        let path = Path::new("/p").join(file);
-        let place = Place { root: "/p".into(), project: "/p".into(), plugins: None };
+        let project = Path::new(if file.starts_with("/q") { "/q" } else { "/p" });
+        let path = project.join(file);
+        let place = Place { root: project.into(), project: project.into(), plugins: None };
         let text =
             format!("practicum: 1\nname: {name}\ncases: [{{id: a, prompt: p, checks: [{{contains: x}}]}}]");
         let suite = load_text(&path, text, &place).lowered.suite.expect("a suite");
-        Placed { suite, root: "/p".into(), project: "/p".into() }
+        Placed { suite, root: project.into(), project: project.into() }
     }
 
     #[test]
@@ -82,6 +86,8 @@ mod tests {
             ),
             (vec![("s.yaml", "s"), ("b/s.yaml", "s")], vec!["s", "b/s"]),
             (vec![("a/1.yaml", "s"), ("a/2.yaml", "s")], vec!["a/1.yaml", "a/2.yaml"]),
+            // Two projects may look the same from inside.
+            (vec![("s.yaml", "s"), ("/q/s.yaml", "s")], vec!["/p/s.yaml", "/q/s.yaml"]),
             // What a folder makes of a name may be a name already.
             (
                 vec![("a/s.yaml", "s"), ("b/s.yaml", "s"), ("t.yaml", "a/s")],
