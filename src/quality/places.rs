@@ -21,11 +21,16 @@ pub struct Places<'t> {
     text: &'t str,
     ids: OnceCell<HashMap<&'t str, Span>>,
     last: Cell<usize>,
+    /// How often what was looked for did not stand further on.
+    missed: Cell<usize>,
 }
+
+/// A file of which so much cannot be found is written in another way; each miss is a walk through all of it.
+const MOST_MISSED: usize = 1000;
 
 impl<'t> Places<'t> {
     pub fn new(text: &'t str) -> Self {
-        Self { text, ids: OnceCell::new(), last: Cell::new(0) }
+        Self { text, ids: OnceCell::new(), last: Cell::new(0), missed: Cell::new(0) }
     }
 
     /// A place that says this, quoted or not.
@@ -35,17 +40,25 @@ impl<'t> Places<'t> {
             return None;
         }
         let quoted = serde_json::to_string(line).unwrap_or_default();
-        let inner = quoted.trim_matches('"');
-        let span = [quoted.as_str(), inner, line].into_iter().find_map(|form| {
-            let last = self.last.get();
-            let start = match self.text[last..].find(form) {
-                Some(further) => last + further,
-                None => self.text.find(form)?,
-            };
-            Some(Span::new(start, start + form.len()))
-        })?;
-        self.last.set(span.end);
-        Some(span)
+        let escaped = quoted.get(1..quoted.len().saturating_sub(1)).filter(|escaped| *escaped != line);
+        let (start, form) =
+            [escaped, Some(line)].into_iter().flatten().find_map(|form| Some((self.next(form)?, form)))?;
+        let end = start + form.len();
+        let is_quoted = self.text[..start].ends_with('"') && self.text[end..].starts_with('"');
+        self.last.set(end);
+        Some(if is_quoted { Span::new(start - 1, end + 1) } else { Span::new(start, end) })
+    }
+
+    /// Where this stands next, or else first.
+    fn next(&self, form: &str) -> Option<usize> {
+        let (missed, last) = (self.missed.get(), self.last.get());
+        if missed > MOST_MISSED {
+            return None;
+        }
+        let further = self.text[last..].find(form).map(|further| last + further);
+        let found = further.or_else(|| self.text.find(form));
+        self.missed.set(missed + usize::from(further.is_none()));
+        found
     }
 
     /// Where a case stands: its id, else what is asked in it.
