@@ -72,13 +72,17 @@ fn a_skill_fires_and_what_is_done_is_seen() {
     assert!(!env.contains("sk-of-the-user"), "{env}");
 }
 
-/// Its stream has no list of skills; what it answers to a call of one that is not there has.
+/// Its stream has no list of skills; what it answers to a call of one that is not there has, with
+/// the one of its own that the model is not told of.
 #[test]
 fn without_the_skill_there_is_none() {
     // Nothing has to pass there, so the gate stays open.
     let (summary, stream) = examine(&["--arm", "without", "--case", "greets"], 3, "transcript.jsonl");
-    assert_eq!(summary["cases"][0]["fired"]["no"], 1, "{}", summary["cases"][0]);
-    assert!(stream.contains(r#"Skill \"greeter\" not found. Available skills: none"#), "{stream}");
+    assert_eq!(summary["cases"][0]["fired"]["yes"], 0, "{}", summary["cases"][0]);
+    assert!(
+        stream.contains(r#"Skill \"greeter\" not found. Available skills: customize-opencode""#),
+        "{stream}"
+    );
 }
 
 #[test]
