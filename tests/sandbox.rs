@@ -530,3 +530,21 @@ scenarios:
         }
     }
 }
+
+/// Walls or none, what an agent reads is the prompt as it was written, in later turns too.
+#[test]
+fn a_command_without_a_place_for_the_prompt_has_it_on_standard_input() {
+    let eval = "\
+practicum: 1
+workspace: empty
+run: { agents: [reader] }
+cases:
+  - { id: one, prompt: ['--first \"turn\"', 'the  second'], checks: [{ regex: '^read: the  second$' }] }
+";
+    let project = Project::new(&[("evals/e.practicum.yaml", eval)]);
+    let command = r#"["sh", "-c", "printf 'read: '; cat"]"#;
+    project.write("practicum.toml", &format!("[agents.reader]\ncommand = {command}\nresume = {command}\n"));
+    for sandbox in ["off", "auto"] {
+        project.run(&["run", "evals", "--sandbox", sandbox, "--no-cache"]).exits(0);
+    }
+}
