@@ -3,6 +3,7 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod about_skills;
 mod again;
 mod probing;
 mod queue;
@@ -198,6 +199,8 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     }
     let mut tally = tally_of(&exam.plan);
     let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
+    exam.prior.skills_judged.iter().for_each(|judged| tally.add_skill(judged));
+    let mut asking = if ready { about_skills::ask(&exam) } else { JoinSet::new() };
     let seats = Seats::new(exam.jobs, exam.judge_jobs);
     let mut running: JoinSet<TrialRecord> = JoinSet::new();
     let mut failed = false;
@@ -229,11 +232,19 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
             in_flight.insert(handle.id(), index);
         }
         let wakes_at = queue.wakes_at().filter(|_| seats.is_free() && may_begin(&exam, failed));
-        if running.is_empty() && wakes_at.is_none() {
+        if running.is_empty() && asking.is_empty() && wakes_at.is_none() {
             break;
         }
         let joined = tokio::select! {
             Some(joined) = running.join_next_with_id() => joined,
+            Some(judged) = asking.join_next() => {
+                // Of a question that panicked there is nothing to keep.
+                if let Ok(judged) = judged {
+                    tally.add_skill(&judged);
+                    tell(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
+                }
+                continue;
+            }
             () = sleep(wakes_at) => continue,
             () = seats.freed() => continue,
         };
@@ -444,10 +455,14 @@ fn tally_of(plan: &Plan) -> Tally {
     tally
 }
 
-/// The suites of which anything is to be run.
+/// Where the suites stand of which anything is to be run.
+fn asked_at(plan: &Plan) -> BTreeSet<usize> {
+    plan.trials.iter().map(|trial| trial.suite).collect()
+}
+
+/// Those suites.
 fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
-    let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
-    asked.into_iter().map(|index| &plan.suites[index].suite)
+    asked_at(plan).into_iter().map(|index| &plan.suites[index].suite)
 }
 
 /// Their gates.

@@ -11,7 +11,7 @@ use crate::improve::{
     Means, Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun, Versions,
 };
 use crate::intake::{self, IntakeError, Reading};
-use crate::model::{Case, CheckKind, Digest, TrialId, TrialRecord, parse_duration};
+use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
@@ -268,6 +268,10 @@ impl Means for Hands<'_> {
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.stored(run)?.with_skill().cloned().collect())
+    }
+
+    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt> {
+        Ok(self.stored(run)?.skills_judged.clone())
     }
 
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::dialects::{self, Place};
 use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Arm, Case, SkillRef, Stimulus, Suite, TrialRecord};
+use crate::model::{Arm, Case, SkillJudged, SkillRef, Stimulus, Suite, TrialRecord};
 use crate::skill::Skill;
-use crate::store::{RunDir, records};
+use crate::store::{RunDir, records, skills_judged};
 use crate::tree::read_bounded;
 
 /// All of a run that later questions need.
@@ -19,6 +19,8 @@ pub struct StoredRun {
     pub scripted: bool,
     /// In the order of their attempts.
     pub records: Vec<TrialRecord>,
+    /// What was said of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
     path: PathBuf,
 }
 
@@ -62,6 +64,7 @@ impl StoredRun {
             suites,
             scripted: info.scripted,
             records,
+            skills_judged: skills_judged(run.path()).map_err(|error| unreadable(error.to_string()))?,
             path: run.path().to_owned(),
         })
     }

@@ -19,6 +19,7 @@ mod ratio;
 mod record;
 mod remarks;
 mod sandbox;
+mod skill_judged;
 mod standing;
 mod suite;
 mod summary;
@@ -51,8 +52,12 @@ pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
+pub use skill_judged::SkillJudged;
 pub use standing::Standing;
-pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
+pub use suite::{
+    JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
+    Transport,
+};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
     CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, Reliability, Rivals, Routed, Summary,

@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, Usage};
+use super::{
+    Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, SkillJudged, Usage,
+};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +43,9 @@ pub struct Summary {
     /// Skills that were staged beside those under test, in every arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rivals>,
+    /// What a judge said of the texts of skills. It is in no rate and no gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills_judged: Vec<SkillJudged>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,

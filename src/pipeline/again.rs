@@ -15,7 +15,8 @@ use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, unanswered};
 use crate::model::{
-    Digest, Given, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+    Digest, Given, Leave, Network, Noise, Ratio, SkillJudged, Summary, Trial, TrialId, TrialRecord, Verdict,
+    Why,
 };
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
@@ -31,6 +32,8 @@ pub struct Again {
     /// The run that is marked again. It stays as it is.
     pub from: RunDir,
     pub old: BTreeMap<TrialId, TrialRecord>,
+    /// What was said then of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
     /// Where the new marking goes.
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
@@ -71,6 +74,10 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
         tally.add(&record);
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
         records.push(record);
+    }
+    for judged in again.judge_skills().await {
+        tally.add_skill(&judged);
+        tell(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
     }
     tally.allow_unscored(again.allow_unscored);
     if let Some(noise) = &again.noise {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::improve::journal::Spent;
 use crate::improve::{Analysis, Refused, Split, Suggestion};
-use crate::model::{Compared, TrialId, TrialRecord};
+use crate::model::{Compared, SkillJudged, TrialId, TrialRecord};
 
 /// What the loop needs others to do. Each may take long and cost money; none of them is trusted to come
 /// back.
@@ -14,6 +14,9 @@ pub trait Means {
     fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt>;
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt>;
+
+    /// What was said in a run of the skill's own text.
+    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt>;
 
     /// Where a trial of a run left its files.
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt>;

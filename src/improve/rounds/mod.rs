@@ -300,7 +300,8 @@ impl<'l> Loop<'l> {
         let Examined { version, files, run } = &tried.examined;
         let found = |record: &'t TrialRecord| Ok((record, self.means.folder_of(run, &record.trial)?));
         let trials = tried.records.iter().map(found).collect::<Result<Vec<_>, Halt>>()?;
-        gradings::write(self.versions.workspace(), *version, files, trials).map_err(Halt::failed)?;
+        let said = self.means.skills_judged(run)?;
+        gradings::write(self.versions.workspace(), *version, files, &said, trials).map_err(Halt::failed)?;
         self.versions.keep_score(*version, &score).map_err(Halt::failed)
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::improve::journal::Begun;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, Refused, Suggestion};
-use crate::model::{Digest, TrialId, Verdict, Why};
+use crate::model::{Digest, SkillJudged, TrialId, Verdict, Why};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -80,6 +80,10 @@ impl Means for World {
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.runs[run].clone())
+    }
+
+    fn skills_judged(&mut self, _run: &str) -> Result<Vec<SkillJudged>, Halt> {
+        Ok(Vec::new())
     }
 
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {

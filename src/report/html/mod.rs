@@ -12,7 +12,8 @@ use std::io::Write;
 use super::markup::html;
 use super::{Form, Report, Results, figures};
 use crate::model::{
-    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals, counted,
+    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, SkillJudged, Standing, Totals,
+    counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -216,7 +217,8 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
     let rivals = results.summary.rivals.iter().map(Rivals::in_words);
-    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let skills = results.summary.skills_judged.iter().flat_map(SkillJudged::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes).chain(skills);
     let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,
