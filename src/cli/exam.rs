@@ -118,6 +118,9 @@ pub struct Carrying {
     /// When no more trials are started.
     #[arg(skip)]
     until: Option<Instant>,
+    /// The id of the run, if it was decided before.
+    #[arg(skip)]
+    id: Option<String>,
 }
 
 /// What is to be carried out.
@@ -198,6 +201,12 @@ impl Carrying {
         Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
     }
 
+    /// The same as a run of this id.
+    #[must_use]
+    pub fn with_id(self, id: &str) -> Self {
+        Self { id: Some(id.to_owned()), ..self }
+    }
+
     /// Whether it writes a cassette or plays one.
     pub fn is_taped(&self) -> bool {
         self.record.is_some() || self.replay.is_some()
@@ -245,9 +254,8 @@ impl Carrying {
             times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
             wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
         };
-        let id = resumed
-            .as_ref()
-            .map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
+        let known = resumed.as_ref().map(|run| run.id().to_owned()).or_else(|| self.id.clone());
+        let id = known.unwrap_or_else(|| RunDir::new_id(jiff::Timestamp::now()));
         let rooms = Rooms::place(&id);
         // Before there is a record: a run that may not begin leaves none.
         let sandbox = intake::sandbox(&layers, &plan, [rooms.clone(), project.clone()])?;

@@ -9,9 +9,12 @@ use crate::model::{Compared, SkillJudged, TrialId, TrialRecord};
 /// What the loop needs others to do. Each may take long and cost money; none of them is trusted to come
 /// back.
 pub trait Means {
-    /// Runs every case with the skill in a folder, for at most so much. Gives the run, or why it was
-    /// stopped with something spent already.
-    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt>;
+    /// Runs every case with the skill in a folder, as a run of this id and for at most so much. Gives why
+    /// it was stopped, if it was, with something spent already.
+    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt>;
+
+    /// What a run took that was killed, in seconds and money, as far as its record tells.
+    fn lost_in(&mut self, run: &str) -> Spent<f64>;
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt>;
 
