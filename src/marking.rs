@@ -12,8 +12,8 @@ use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why,
-    WorkspaceView,
+    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
+    Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -70,6 +70,8 @@ pub struct Marked {
     pub fired: Option<bool>,
     /// Which skills the run was about, and which it took up.
     pub skills: SkillUse,
+    /// What a model guessed of activation, where it was to.
+    pub predicted: Option<Prediction>,
     /// What the judge noticed beside what it was asked.
     pub remarks: Remarks,
     /// What is worth telling of the judge, and changes no verdict.
@@ -185,6 +187,8 @@ impl Sheet<'_> {
             verdict: self.verdict(seen, &checks),
             fired: self.fired(seen),
             skills: self.skill_use(seen),
+            predicted: prediction_wanted(self.case)
+                .map(|wanted| Prediction { chosen: marks.chosen.take(), ..wanted }),
             checks,
             remarks: marks.remarks,
             notes: marks.notes,
@@ -316,6 +320,12 @@ fn found(need: Need, scale: Option<Scale>, mark: Mark) -> CheckResult {
 /// never counted with what was seen.
 pub fn expectation(case: &Case) -> Option<Expect> {
     observed_activation(case).map(|activation| activation.expect)
+}
+
+/// What of a case is to be guessed of activation, if anything is, before it was.
+pub fn prediction_wanted(case: &Case) -> Option<Prediction> {
+    let Activation { skills, expect, .. } = case.checks.iter().find_map(predicted)?;
+    Some(Prediction { expect: *expect, about: skills.clone(), chosen: None })
 }
 
 fn observed_activation(case: &Case) -> Option<&Activation> {

@@ -34,7 +34,7 @@ use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
-use crate::marking::{Marked, expectation};
+use crate::marking::{Marked, expectation, prediction_wanted};
 use crate::model::{
     Case, Ended, Given, Noise, Observation, PassRule, Ratio, Remarks, Rivals, SkillUse, Suite, Summary,
     Trial, TrialRecord, Usage, Verdict, Why, counted,
@@ -400,6 +400,7 @@ fn recorded(
         checks: marked.checks,
         fired: marked.fired,
         skills: marked.skills,
+        predicted: marked.predicted,
         remarks: marked.remarks,
         judging: marked.judging,
         usage: seen.usage,
@@ -507,6 +508,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        predicted: prediction_wanted(case),
         judging: None,
     }
 }

@@ -208,6 +208,7 @@ impl Tally {
             skills_judged: self.skills_judged.clone(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
+            predicted_activation: activation::predicted(&self.cases),
             arms: arms::summary(&self.cases, each),
             left_out: self.left_out,
         };

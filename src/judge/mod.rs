@@ -107,6 +107,8 @@ pub struct Mark {
 pub struct Marks {
     pub marks: Vec<Mark>,
     pub remarks: Remarks,
+    /// The skills that would be taken up, if that was asked and answered.
+    pub chosen: Option<Vec<String>>,
     /// Things worth telling that change no verdict.
     pub notes: Vec<String>,
     pub usage: Usage,
@@ -131,6 +133,7 @@ impl Marks {
         self.marks.extend(other.marks);
         self.notes.extend(other.notes);
         self.usage.add(other.usage);
+        self.chosen = self.chosen.take().or(other.chosen);
         if self.remarks.is_empty() {
             self.remarks = other.remarks;
         }
@@ -308,7 +311,7 @@ impl Judge {
             let given = marks.iter().position(|mark| mark.id == statement.id);
             given.map_or_else(|| unscored(statement.id), |at| marks.swap_remove(at))
         });
-        Marks { marks: in_order.collect(), remarks, notes: Vec::new(), usage }
+        Marks { marks: in_order.collect(), remarks, usage, ..Marks::default() }
     }
 
     /// Reads the entries of all sections of a check in one go, and marks them.

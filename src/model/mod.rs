@@ -49,7 +49,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
@@ -60,8 +60,8 @@ pub use suite::{
 };
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, Reliability, Rivals, Routed, Summary,
-    Totals, VoidPair,
+    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, PredictedActivation, Reliability, Rivals,
+    Routed, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

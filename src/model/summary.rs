@@ -52,6 +52,10 @@ pub struct Summary {
     /// Whether skills fired where they should; `None` if no case is about that.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,
+    /// What a model guessed of that from descriptions; `None` if nobody asked it to. The two are never
+    /// added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_activation: Option<PredictedActivation>,
     /// With the skill against without it, or a version against an earlier one; `None` with one arm.
     #[serde(default)]
     pub arms: Option<ArmsSummary>,
@@ -121,6 +125,15 @@ pub struct ActivationSummary {
     pub invoked: u64,
 }
 
+/// Predicted activation against what was wanted. Counts are of predictions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictedActivation {
+    #[serde(flatten)]
+    pub all: ActivationRates,
+    /// The same for each skill alone.
+    pub skills: Vec<ActivationPart>,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationRates {
     pub tp: u64,
@@ -128,9 +141,9 @@ pub struct ActivationRates {
     pub tn: u64,
     #[serde(rename = "fn")]
     pub fn_: u64,
-    /// Runs in which either was fine.
+    /// Those in which either was fine.
     pub acceptable: u64,
-    /// Runs that cannot tell.
+    /// Those that cannot tell.
     pub error: u64,
     pub precision: Estimate,
     pub recall: Estimate,

@@ -13,7 +13,7 @@ use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
-use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, unanswered};
+use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, prediction_wanted, unanswered};
 use crate::model::{
     Digest, Given, Leave, Network, Noise, Ratio, SkillJudged, Summary, Trial, TrialId, TrialRecord, Verdict,
     Why,
@@ -103,7 +103,8 @@ impl Again {
             // What never came to its end has nothing that could be marked, then or now.
             let (_, case) = self.plan.case(trial);
             let reused_from = Some(self.from.id().to_owned());
-            TrialRecord { key: None, expect: expectation(case), reused_from, ..old.clone() }
+            let (expect, predicted) = (expectation(case), prediction_wanted(case));
+            TrialRecord { key: None, expect, predicted, reused_from, ..old.clone() }
         };
         // A trial that was skipped or broke off has no folder of its own, only a record.
         if from.join("checks.json").exists() {
@@ -130,7 +131,8 @@ impl Again {
                 let why = Why::CheckFailed(why);
                 let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
-                return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
+                let predicted = prediction_wanted(case);
+                return TrialRecord { key: None, verdict, checks, fired: None, predicted, ..old.clone() };
             }
         };
         let offered = tokio::task::block_in_place(|| offered(&planned.suite, &checks));

@@ -265,8 +265,9 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
         writeln!(out, "  {} not needed: those before told enough", counted(left_out, "trial"))?;
     }
     let activation = summary.activation.as_ref().map(figures::activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
-    for line in activation.into_iter().chain(arms).flatten() {
+    for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
     }
     Ok(())

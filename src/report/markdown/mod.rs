@@ -34,6 +34,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if summary.activation.is_some() {
         activation::write(results, out)?;
     }
+    if let Some(predicted) = &summary.predicted_activation {
+        activation::write_predicted(predicted, out)?;
+    }
     if let Some(arms) = &summary.arms {
         writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
         for line in figures::arms(arms) {
