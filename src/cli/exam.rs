@@ -143,6 +143,29 @@ pub struct Held {
     pub run_dir: RunDir,
 }
 
+/// An exam that did not come to its end, and nothing may be made of the half of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}; {way_on}")]
+pub struct CutShort {
+    why: &'static str,
+    way_on: String,
+    pub exit: u8,
+}
+
+impl Held {
+    /// The same, for those who can make nothing of half of it.
+    pub fn to_its_end(self) -> anyhow::Result<Self> {
+        let exit = self.summary.exit;
+        let why = match exit {
+            130 => "interrupted",
+            4 => "stopped by its budget",
+            _ => return Ok(self),
+        };
+        let way_on = self.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+        Err(CutShort { why, way_on, exit }.into())
+    }
+}
+
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
 }
@@ -199,6 +222,12 @@ impl Carrying {
         let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
         let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
         Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+    }
+
+    /// The same, with as much at once and shown as others want it.
+    #[must_use]
+    pub fn shown_as(self, now: &Self) -> Self {
+        Self { json: self.json || now.json, jobs: now.jobs.clone().or(self.jobs), ..self }
     }
 
     /// The same as a run of this id.

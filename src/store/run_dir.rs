@@ -72,7 +72,8 @@ impl RunDir {
         }
     }
 
-    fn at_path(path: &Path) -> Option<Self> {
+    /// The run in this folder, if there is one.
+    pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
         Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
