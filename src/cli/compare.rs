@@ -208,7 +208,7 @@ fn hold(
 ) -> anyhow::Result<Option<Held>> {
     let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
     // Nothing is compared with half a run, and after Ctrl-C no other begins.
-    run::hold(evals, choices, args.carrying.clone(), amend)?.map(Held::to_its_end).transpose()
+    run::hold(evals, choices, args.carrying.clone(), amend)?.map(Held::if_whole).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.

@@ -148,7 +148,7 @@ pub struct CutShort {
 
 impl Held {
     /// The same, for those who can make nothing of half of it.
-    pub fn to_its_end(self) -> anyhow::Result<Self> {
+    pub fn if_whole(self) -> anyhow::Result<Self> {
         let exit = self.summary.exit;
         let why = match exit {
             130 => "interrupted",

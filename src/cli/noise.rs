@@ -62,7 +62,7 @@ fn noise(args: Args) -> anyhow::Result<u8> {
         Some(run) => run::hold_on(run, args.evals, choices, carrying)?,
         None => run::hold(args.evals, choices, carrying, |_| Ok(()))?,
     };
-    let Some(held) = held.map(Held::to_its_end).transpose()? else { return Ok(0) };
+    let Some(held) = held.map(Held::if_whole).transpose()? else { return Ok(0) };
     let records: Vec<TrialRecord> = records(held.run_dir.path())?.into_values().collect();
     let measured = noise_of(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
