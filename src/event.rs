@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Condition, ProbeRecord, Summary, TrialId, TrialRecord};
+use crate::model::{Condition, ProbeRecord, SkillJudged, Summary, TrialId, TrialRecord};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -34,6 +34,10 @@ pub enum RunEvent {
     // Boxed because it is far larger than the others.
     TrialFinished {
         record: Box<TrialRecord>,
+    },
+    /// A judge was asked about the text of a skill.
+    SkillJudged {
+        judged: Box<SkillJudged>,
     },
     /// Something about the run as a whole that a person should know.
     Notice {

@@ -21,6 +21,9 @@ Cases are paired by their ids. A loss counts when chance alone would hardly make
 listed as a flip. A case that is gone or renamed counts as a loss unless --allow-missing is given. One run \
 of each case shows little: see practicum power.
 
+What --modes and --against run is several runs. If they are interrupted or killed, the same command goes on: \
+what finished is not run again (unless --no-cache is given).
+
 Exit codes: 0 nothing was lost, 1 something was (between runs, versions and arms; agents, models and modes \
 are only described), 3 what was compared is incomplete.
 
@@ -204,7 +207,8 @@ fn hold(
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
     let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
-    run::hold(evals, choices, args.carrying.clone(), amend)
+    // Nothing is compared with half a run, and after Ctrl-C no other begins.
+    run::hold(evals, choices, args.carrying.clone(), amend)?.map(Held::if_whole).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.

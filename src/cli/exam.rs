@@ -112,6 +112,9 @@ pub struct Carrying {
     /// When no more trials are started.
     #[arg(skip)]
     until: Option<Instant>,
+    /// The id of the run, if it was decided before.
+    #[arg(skip)]
+    id: Option<String>,
 }
 
 /// What is to be carried out.
@@ -132,6 +135,29 @@ pub struct Errand {
 pub struct Held {
     pub summary: Summary,
     pub run_dir: RunDir,
+}
+
+/// An exam that did not come to its end, and nothing may be made of the half of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}; {way_on}")]
+pub struct CutShort {
+    why: &'static str,
+    way_on: String,
+    pub exit: u8,
+}
+
+impl Held {
+    /// The same, for those who can make nothing of half of it.
+    pub fn if_whole(self) -> anyhow::Result<Self> {
+        let exit = self.summary.exit;
+        let why = match exit {
+            130 => "interrupted",
+            4 => "stopped by its budget",
+            _ => return Ok(self),
+        };
+        let way_on = self.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+        Err(CutShort { why, way_on, exit }.into())
+    }
 }
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
@@ -190,6 +216,18 @@ impl Carrying {
         let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
         let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
         Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+    }
+
+    /// The same, with as much at once and shown as others want it.
+    #[must_use]
+    pub fn shown_as(self, now: &Self) -> Self {
+        Self { json: self.json || now.json, jobs: now.jobs.clone().or(self.jobs), ..self }
+    }
+
+    /// The same as a run of this id.
+    #[must_use]
+    pub fn with_id(self, id: &str) -> Self {
+        Self { id: Some(id.to_owned()), ..self }
     }
 
     /// Whether it writes a cassette or plays one.

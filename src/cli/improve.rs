@@ -11,7 +11,7 @@ use crate::improve::{
     Means, Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun, Versions,
 };
 use crate::intake::{self, IntakeError, Reading};
-use crate::model::{Case, CheckKind, Digest, TrialId, TrialRecord, parse_duration};
+use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
@@ -236,7 +236,7 @@ impl Hands<'_> {
 }
 
 impl Means for Hands<'_> {
-    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt> {
+    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt> {
         // Under its own name, which a skill without frontmatter has from its folder.
         let aside = tempfile::tempdir().map_err(Halt::failed)?;
         let copy = aside.path().join(self.skill.file_name().unwrap_or_default());
@@ -244,7 +244,7 @@ impl Means for Hands<'_> {
         Contents::of(skill).and_then(|contents| contents.copy_to(&copy)).map_err(Halt::failed)?;
         let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
-        let carrying = self.args.carrying.clone().within(left);
+        let carrying = self.args.carrying.clone().within(left).with_id(run);
         let held = run::hold(evals, choices, carrying, |reading| {
             examine_instead(reading, &self.skill, &copy, self.goal)
         });
@@ -261,13 +261,26 @@ impl Means for Hands<'_> {
             130 if self.cancel.is_cancelled() => Err(Halt::Interrupted),
             130 => Err(Halt::OutOfTime),
             4 => Err(Halt::OutOfMoney),
-            _ => Ok(run.id.clone()),
+            _ => Ok(()),
         };
-        Ok(Spent { value, cost_usd: paid_for(&run.records) })
+        Ok(Spent { value, cost_usd: run.paid() })
+    }
+
+    fn lost_in(&mut self, run: &str) -> Spent<f64> {
+        // One that has no folder was killed before anything was spent on it.
+        let Ok(dir) = RunDir::find(&self.project, run) else {
+            return Spent { value: 0.0, cost_usd: Some(0.0) };
+        };
+        let paid = StoredRun::read(&dir).map(|run| run.paid());
+        Spent { value: dir.went_on_for().as_secs_f64(), cost_usd: paid.unwrap_or(None) }
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.stored(run)?.with_skill().cloned().collect())
+    }
+
+    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt> {
+        Ok(self.stored(run)?.skills_judged.clone())
     }
 
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {
@@ -316,11 +329,6 @@ impl Means for Hands<'_> {
     fn tell(&mut self, text: &str) {
         eprintln!("{}", safe(text));
     }
-}
-
-/// What a run took itself; what it took over from others was paid for there.
-fn paid_for(records: &[TrialRecord]) -> Option<f64> {
-    records.iter().filter(|record| record.reused_from.is_none()).map(|record| record.cost_usd).sum()
 }
 
 /// Has a version examined in the skill's place, and only what the goal is about.

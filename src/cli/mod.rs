@@ -49,6 +49,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{Context, anyhow};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
@@ -56,7 +57,7 @@ use crate::model::counted;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
 use crate::settings::{Knob, Layers};
-use crate::store::{Index, Live, RunDir, StoreError};
+use crate::store::{Index, Live, RunDir, RunInfo, StoreError};
 
 /// The practical exam for AI-agent skills.
 ///
@@ -203,13 +204,13 @@ fn program() -> clap::Command {
     Cli::command()
 }
 
-/// The arguments of a `run` command that was given before.
-fn parse_run(command: &[String]) -> anyhow::Result<run::Args> {
-    let words = std::iter::once("practicum").chain(command.iter().map(String::as_str));
-    match Cli::try_parse_from(words)?.command {
-        Command::Run(args) => Ok(*args),
-        _ => anyhow::bail!("it was no run"),
-    }
+/// A command that was given before, read again where it was given.
+fn given_before(run: &RunDir) -> anyhow::Result<(Command, RunInfo)> {
+    let info = run.info().map_err(|why| anyhow!(why))?;
+    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
+    let words = std::iter::once("practicum").chain(info.command.iter().map(String::as_str));
+    let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
+    Ok((given.command, info))
 }
 
 /// The user's environment, as far as it is text.
@@ -247,7 +248,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Missing(_),
         ) => 2,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() => 3,
-        None => 2,
+        None => error.downcast_ref::<exam::CutShort>().map_or(2, |cut| cut.exit),
     }
 }
 

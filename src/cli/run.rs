@@ -1,10 +1,10 @@
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Errand, Held};
 use super::headings::{CASES, SHOWN};
 use super::report::Reports;
-use super::{colour, complain, environment};
+use super::{Command, colour, complain, environment};
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::{ProbeRecord, Severity};
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
@@ -75,12 +75,12 @@ pub fn main(args: Args) -> u8 {
 /// shown may differ now.
 fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
-    let info = run.info().map_err(|why| anyhow!(why))?;
-    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
-    let mut begun = super::parse_run(&info.command).context("the run does not say how it was begun")?;
+    let mut begun = match super::given_before(&run)? {
+        (Command::Run(args), _) => *args,
+        (_, info) => bail!("run {} was not begun by practicum run; {}", run.id(), info.way_on()),
+    };
     begun.resume = Some(run.id().to_owned());
-    begun.carrying.json |= now.carrying.json;
-    begun.carrying.jobs = now.carrying.jobs.or(begun.carrying.jobs);
+    begun.carrying = begun.carrying.shown_as(&now.carrying);
     Ok(begun)
 }
 
@@ -103,20 +103,39 @@ pub fn hold(
     carrying: Carrying,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
-    let (case, only, shard, resume, reports) = (Vec::new(), None, None, None, Reports::default());
-    let args = Args {
+    hold_as_asked(&for_another(evals, choices, carrying), amend)
+}
+
+/// The same, going on with a run of that command's.
+pub fn hold_on(
+    run: String,
+    evals: Evals,
+    choices: Choices,
+    carrying: Carrying,
+) -> anyhow::Result<Option<Held>> {
+    hold_as_asked(&Args { resume: Some(run), ..for_another(evals, choices, carrying) }, |_| Ok(()))
+}
+
+fn for_another(evals: Evals, choices: Choices, carrying: Carrying) -> Args {
+    Args {
         evals,
         choices,
-        case,
-        only,
-        shard,
+        case: Vec::new(),
+        only: None,
+        shard: None,
         predicted: false,
         carrying,
-        reports,
-        resume,
+        reports: Reports::default(),
+        resume: None,
         explain: false,
-    };
-    let held = match errand(&args, amend)? {
+    }
+}
+
+fn hold_as_asked(
+    args: &Args,
+    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Held>> {
+    let held = match errand(args, amend)? {
         Some(errand) => args.carrying.hold(errand)?,
         None => None,
     };

@@ -4,7 +4,7 @@ use super::{complain, index, print, print_json};
 use crate::report::safe;
 use crate::report::{ListedRun, ListedRuns};
 use crate::settings::project_root;
-use crate::store::{Live, RunRow};
+use crate::store::{Live, RunDir, RunRow};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -40,7 +40,10 @@ fn state(run: &RunRow, folder: &Path) -> String {
     match run.standing() {
         Some(standing) => standing.name().to_owned(),
         None if Live::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
-        None => "broken off; practicum run --resume goes on".to_owned(),
+        None => {
+            let info = RunDir::at_path(folder).and_then(|run| run.info().ok());
+            info.map_or_else(|| "broken off".to_owned(), |info| format!("broken off; {}", info.way_on()))
+        }
     }
 }
 

@@ -10,10 +10,12 @@ use super::exam::Exam;
 use super::queue::{Next, Queue};
 use super::reuse::{self, Known};
 use super::seats::{Seat, Seats};
-use super::{gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event};
+use super::{
+    about_skills, gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event,
+};
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::model::{Ended, Summary, Trial, TrialRecord, Verdict, counted};
+use crate::model::{Ended, SkillJudged, Summary, Trial, TrialRecord, Verdict, counted};
 use crate::store::StoreError;
 
 pub struct Course {
@@ -27,6 +29,8 @@ pub struct Course {
     queue: Queue,
     running: JoinSet<TrialRecord>,
     in_flight: BTreeMap<Id, usize>,
+    /// What judges are asked about the texts of skills.
+    asking: JoinSet<SkillJudged>,
     /// Whether a trial has failed.
     failed: bool,
 }
@@ -34,6 +38,7 @@ pub struct Course {
 /// What a course has waited for.
 pub enum Happened {
     TrialEnded(usize, Box<TrialRecord>),
+    SkillJudged(Box<SkillJudged>),
     /// A place was left, or a trial's wait is over.
     MayBegin,
     /// Nothing is at work, and nothing will be.
@@ -53,7 +58,9 @@ impl Course {
         }
         let mut tally = tally_of(&exam.plan);
         let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
+        exam.prior.skills_judged.iter().for_each(|judged| tally.add_skill(judged));
         Self {
+            asking: if ready { about_skills::ask(&exam) } else { JoinSet::new() },
             seats: Seats::new(exam.jobs, exam.judge_jobs),
             queue: Queue::new(trials),
             running: JoinSet::new(),
@@ -111,14 +118,18 @@ impl Course {
         self.tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
     }
 
-    /// Waits until a trial ends, or one may begin.
+    /// Waits until a trial ends or a judge has answered, or a trial may begin.
     pub async fn wait(&mut self) -> Happened {
         let wakes_at = self.queue.wakes_at().filter(|_| self.seats.is_free() && self.may_begin());
-        if self.running.is_empty() && wakes_at.is_none() {
+        if self.running.is_empty() && self.asking.is_empty() && wakes_at.is_none() {
             return Happened::Over;
         }
         tokio::select! {
             Some(joined) = self.running.join_next_with_id() => self.ended(joined),
+            // Of a question that panicked there is nothing to keep.
+            Some(judged) = self.asking.join_next() => {
+                judged.map_or(Happened::MayBegin, |judged| Happened::SkillJudged(Box::new(judged)))
+            }
             () = sleep(wakes_at) => Happened::MayBegin,
             () = self.seats.freed() => Happened::MayBegin,
         }
@@ -155,6 +166,12 @@ impl Course {
                 self.tell(&waiting_event(&exam.plan, trial, wait, everyone, &why));
             }
         }
+    }
+
+    /// Counts what a judge said of a skill's text.
+    pub fn note(&mut self, judged: Box<SkillJudged>) {
+        self.tally.add_skill(&judged);
+        self.tell(&RunEvent::SkillJudged { judged });
     }
 
     fn count(&mut self, record: Box<TrialRecord>) {

@@ -2,8 +2,8 @@
 
 use super::safe;
 use crate::model::{
-    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
-    Reliability, Summary, Totals, counted,
+    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate,
+    GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -90,6 +90,17 @@ pub fn activation(of: &ActivationSummary) -> Vec<String> {
     }
     if of.invoked > 0 {
         lines.push(format!("  in no rate: {} told to use the skill by name", counted(of.invoked, "run")));
+    }
+    lines
+}
+
+/// The same for what a model guessed, and says so.
+pub fn predicted(of: &PredictedActivation) -> Vec<String> {
+    let mut lines = vec![format!("predicted activation, by a model and not seen: {}", rates(&of.all))];
+    if of.skills.len() > 1 {
+        let part =
+            |part: &ActivationPart| format!("  {}, predicted: {}", safe(&part.name), rates(&part.rates));
+        lines.extend(of.skills.iter().map(part));
     }
     lines
 }

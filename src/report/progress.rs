@@ -1,8 +1,9 @@
 use std::io::Write;
 
+use super::markup::{cut, one_line};
 use super::safe;
 use crate::event::{RunEvent, Sink};
-use crate::model::{TrialRecord, Verdict};
+use crate::model::{SkillJudged, TrialRecord, Verdict};
 
 /// Plain progress, one line a finished trial, on standard error.
 pub struct Progress<W> {
@@ -40,6 +41,9 @@ impl<W: Write + Send> Sink for Progress<W> {
                 self.say(finished_line(self.done, self.trials, record))
             }
             RunEvent::ProbeFinished { probe } => self.say(safe(&probe.in_words())),
+            RunEvent::SkillJudged { judged } => {
+                skill_lines(judged).into_iter().try_for_each(|line| self.say(line))
+            }
             RunEvent::Notice { text } => self.say(notice_line(text)),
         }
     }
@@ -53,6 +57,11 @@ pub(super) fn finished_line(done: usize, trials: usize, record: &TrialRecord) ->
     };
     let (case, agent) = (safe(&record.case), safe(&record.condition.agent));
     format!("[{done}/{trials}] {word:<10} {case} #{} ({agent}, {:.1} s)", record.attempt, record.seconds)
+}
+
+pub(super) fn skill_lines(judged: &SkillJudged) -> Vec<String> {
+    const WIDEST: usize = 200;
+    judged.in_words().into_iter().map(|line| cut(&one_line(&line), WIDEST)).collect()
 }
 
 pub(super) fn notice_line(text: &str) -> String {

@@ -4,7 +4,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, styles};
 use crate::model::{
-    CaseSummary, CheckResult, Doubts, GateResult, Standing, Summary, TrialRecord, Verdict, Why, counted,
+    CaseSummary, CheckResult, Doubts, GateResult, SkillJudged, Standing, Summary, TrialRecord, Verdict, Why,
+    counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -39,6 +40,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for rivals in &summary.rivals {
         writeln!(out, "  {}", one_line(&rivals.in_words()))?;
+    }
+    for line in summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+        writeln!(out, "  {}", cut(&one_line(&line), WIDEST))?;
     }
     if summary.standing() == Standing::Ungated {
         let words = "what failed could not fail the run";
@@ -261,8 +265,9 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
         writeln!(out, "  {} not needed: those before told enough", counted(left_out, "trial"))?;
     }
     let activation = summary.activation.as_ref().map(figures::activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
-    for line in activation.into_iter().chain(arms).flatten() {
+    for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
     }
     Ok(())

@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -71,7 +72,8 @@ impl RunDir {
         }
     }
 
-    fn at_path(path: &Path) -> Option<Self> {
+    /// The run in this folder, if there is one.
+    pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
         Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
@@ -109,6 +111,13 @@ impl RunDir {
     /// The folder of one of its trials.
     pub fn trial(&self, trial: &TrialId) -> PathBuf {
         self.path.join("trials").join(trial.as_str())
+    }
+
+    /// How long it went on, from its beginning to the last line of its log.
+    pub fn went_on_for(&self) -> Duration {
+        let written = |name: &str| self.path.join(name).metadata().and_then(|file| file.modified()).ok();
+        let ends = written("events.jsonl").zip(written("run.json"));
+        ends.and_then(|(last, first)| last.duration_since(first).ok()).unwrap_or_default()
     }
 
     /// The folder of one of its probes.

@@ -49,7 +49,7 @@ impl Carrying {
         let retry =
             Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
         let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
-        let id = errand.run_id();
+        let id = errand.run_id(self.id.as_deref());
         let rooms = Rooms::place(&id);
         // Before there is a record: a run that may not begin leaves none.
         let out_of_sight = [rooms.clone(), errand.project.clone()];
@@ -129,9 +129,10 @@ impl Errand {
         })
     }
 
-    fn run_id(&self) -> String {
-        match &self.resumed {
-            Some(run) => run.id().to_owned(),
+    /// Its own, where it is gone on with, or one that was decided before.
+    fn run_id(&self, decided: Option<&str>) -> String {
+        match self.resumed.as_ref().map(RunDir::id).or(decided) {
+            Some(id) => id.to_owned(),
             None => RunDir::new_id(jiff::Timestamp::now()),
         }
     }

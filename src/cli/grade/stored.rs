@@ -18,7 +18,7 @@ use crate::plan::{Plan, Planned};
 use crate::report::{Progress, Regraded, Results, render_changes, safe};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
-use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
+use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records, skills_judged};
 use crate::web::Web;
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
@@ -80,6 +80,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         suites: means,
         from: from.clone(),
         old,
+        skills_judged: skills_judged(from.path()).context("cannot read what was said of its skills")?,
         run_dir: run_dir.clone(),
         scrubber,
         allow_unscored: args.allow_unscored,

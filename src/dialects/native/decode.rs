@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::checks::{self, CaseChecks};
-use super::policy;
+use super::{about_skill, policy};
 use crate::model::{
     Access, Base, Case, Diagnostics, Fixture, Gate, GateName, Origin, PassRule, Ratio, RelPath, Room,
     SkillName, SkillRef, Span, Stimulus, Suite, parse_duration,
@@ -24,6 +24,8 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
     let description = file.text("description", diagnostics).map(str::to_owned);
     let skills = self::skills(file.given("skill"), folder, diagnostics);
     let rivals = self::skills(file.given("rivals"), folder, diagnostics);
+    let about_skill = file.list("about_skill", diagnostics).unwrap_or_default();
+    let about_skill = about_skill::decode(about_skill, diagnostics);
     let base =
         one_of(&mut file, "workspace", &[("project", Base::Project), ("empty", Base::Empty)], diagnostics);
     let run = policy::run(file.given("run"), "run", folder, diagnostics);
@@ -66,6 +68,7 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
         description,
         skills,
         rivals,
+        about_skill,
         cases,
         run,
         defaults,

@@ -1,5 +1,6 @@
 //! The native format: a `Suite` as a person would write it. It can say all that any dialect can.
 
+mod about_skill;
 mod checks;
 mod decode;
 mod encode;

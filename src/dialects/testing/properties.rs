@@ -105,6 +105,7 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
         assert_eq!(again.cases, suite.cases, "{name} {path}");
         assert_eq!((&again.run, &again.defaults), (&suite.run, &suite.defaults), "{name} {path}");
         assert_eq!((&again.meta, &again.gates), (&suite.meta, &suite.gates), "{name} {path}");
+        assert_eq!(again.about_skill, suite.about_skill, "{name} {path}");
         assert_eq!((&again.judge, &again.description), (&suite.judge, &suite.description), "{name} {path}");
         // Suites without plugins get them, because the format asks for them.
         if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {

@@ -50,8 +50,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
     let activation = summary.activation.as_ref().map(figures::activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
-    for line in activation.into_iter().chain(arms).flatten() {
+    for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "- {}", markdown(&line))?;
     }
     for gate in &summary.gates {

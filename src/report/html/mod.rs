@@ -12,7 +12,8 @@ use std::io::Write;
 use super::markup::html;
 use super::{Form, Report, Results, figures};
 use crate::model::{
-    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals, counted,
+    ActivationRates, ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, SkillJudged,
+    Standing, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -136,6 +137,10 @@ fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(found) = &summary.activation {
         activation(found, out)?;
     }
+    if let Some(found) = &summary.predicted_activation {
+        rates("Predicted activation, not seen", &found.all, out)?;
+        writeln!(out, "<p class=\"faint\">Guessed by a model from the skills' descriptions.</p></div>")?;
+    }
     writeln!(out, "</section>")
 }
 
@@ -179,14 +184,15 @@ fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "</table></div>")
 }
 
-fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Activation</h2><div class=\"beside\">")?;
-    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(&of.all))?;
+/// The beginning of a card: counts and rates.
+fn rates(title: &str, of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>{title}</h2><div class=\"beside\">")?;
+    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(of))?;
     for (name, rate, band) in [
-        ("Precision", of.all.precision, Some(rate_band as fn(f64) -> &'static str)),
-        ("Recall", of.all.recall, Some(rate_band)),
-        ("F1", of.all.f1, Some(f1_band)),
-        ("Accuracy", of.all.accuracy, None),
+        ("Precision", of.precision, Some(rate_band as fn(f64) -> &'static str)),
+        ("Recall", of.recall, Some(rate_band)),
+        ("F1", of.f1, Some(f1_band)),
+        ("Accuracy", of.accuracy, None),
     ] {
         let word = band.zip(rate.value).map(|(band, value)| band(value)).unwrap_or_default();
         let figure = html(&figures::estimate(rate));
@@ -195,7 +201,11 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
             "<tr><th>{name}</th><td class=\"number\">{figure}</td><td class=\"faint\">{word}</td></tr>"
         )?;
     }
-    writeln!(out, "</table></div>")?;
+    writeln!(out, "</table></div>")
+}
+
+fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    rates("Activation", &of.all, out)?;
     let mut rest = Vec::new();
     for (count, what, words) in [
         (of.all.acceptable, "run", "could do either"),
@@ -216,7 +226,8 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
     let rivals = results.summary.rivals.iter().map(Rivals::in_words);
-    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let skills = results.summary.skills_judged.iter().flat_map(SkillJudged::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes).chain(skills);
     let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,

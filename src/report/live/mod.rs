@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use frame::{Running, Scene};
 
-use super::progress::{finished_line, notice_line};
+use super::progress::{finished_line, notice_line, skill_lines};
 use super::safe;
 use crate::event::{RunEvent, Sink};
 use crate::model::Verdict;
@@ -122,6 +122,9 @@ impl Sink for LiveView {
                 }
             }
             RunEvent::ProbeFinished { probe } => return canvas.redraw(&safe(&probe.in_words())),
+            RunEvent::SkillJudged { judged } => {
+                return skill_lines(judged).iter().try_for_each(|line| canvas.redraw(line));
+            }
             RunEvent::Notice { text } => return canvas.redraw(&notice_line(text)),
             RunEvent::RunFinished { .. } => {}
         }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::markup::markdown as plain;
 use super::{Form, Report, Results, figures};
-use crate::model::{Estimate, Standing, Totals};
+use crate::model::{Estimate, SkillJudged, Standing, Totals};
 
 pub static REPORT: Report = Report {
     name: "md",
@@ -33,6 +33,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     gates(results, out)?;
     if summary.activation.is_some() {
         activation::write(results, out)?;
+    }
+    if let Some(predicted) = &summary.predicted_activation {
+        activation::write_predicted(predicted, out)?;
     }
     if let Some(arms) = &summary.arms {
         writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
@@ -108,6 +111,9 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for probe in &results.summary.probes {
         writeln!(out, "- {}", plain(&probe.in_words()))?;
+    }
+    for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+        writeln!(out, "- {}", plain(&line))?;
     }
     if results.info.scripted {
         writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;
