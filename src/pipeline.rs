@@ -204,7 +204,7 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
     let mut in_flight: BTreeMap<tokio::task::Id, usize> = BTreeMap::new();
     let mut queue = Queue::new(exam.plan.trials.len());
     loop {
-        while may_begin(&exam, failed) {
+        while may_begin(&exam, failed) && sinks.lost_record().is_none() {
             let Some(seat) = seats.take() else { break };
             let Some(index) = queue.take(Instant::now()) else { break };
             let trial = &exam.plan.trials[index];
@@ -228,7 +228,9 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
             let handle = running.spawn(async move { take(&exam, index, seat).await });
             in_flight.insert(handle.id(), index);
         }
-        let wakes_at = queue.wakes_at().filter(|_| seats.is_free() && may_begin(&exam, failed));
+        let wakes_at = queue
+            .wakes_at()
+            .filter(|_| seats.is_free() && may_begin(&exam, failed) && sinks.lost_record().is_none());
         if running.is_empty() && wakes_at.is_none() {
             break;
         }
@@ -281,6 +283,11 @@ pub async fn examine(exam: Exam, mut sinks: Sinks) -> Result<Summary, StoreError
         tally.know(noise);
     }
     let left = queue.left();
+    if let Some(why) = sinks.lost_record() {
+        // Without a summary the run counts as broken off, and can be gone on with.
+        let why = format!("{why}; {} not begun, practicum run --resume goes on", counted(left, "trial"));
+        return Err(StoreError::at(exam.run_dir.path())(std::io::Error::other(why)));
+    }
     let broke = exam.ledger.cut() || (left > 0 && exam.ledger.used_up().is_some());
     let outcome = match exam.stop.is_stopping() {
         true => Outcome::Interrupted,

@@ -12,7 +12,7 @@ use super::advising::Asking;
 use super::gates::Gates;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::report::Reports;
-use super::{counted, runtime, sweep_up};
+use super::{counted, interrupts, runtime, sweep_up, tell};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
@@ -24,7 +24,7 @@ use crate::key::Keys;
 use crate::model::{CheckKind, Ratio, Summary, format_duration};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
-use crate::report::{LiveView, Progress, Results, safe};
+use crate::report::{LiveView, Progress, Results, Suites, safe};
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
@@ -41,7 +41,7 @@ pub struct Carrying {
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME", help_heading = ROOM)]
+    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
     env: Vec<String>,
     /// Start no more trials once one has failed
     #[arg(long, help_heading = LIMITS)]
@@ -66,7 +66,7 @@ pub struct Carrying {
     #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
     /// Stop when the run has spent this much, in USD
-    #[arg(long, value_name = "USD", help_heading = LIMITS)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
     max_cost: Option<String>,
     /// Stop when the run has used this many tokens, those from a cache included
     #[arg(long, value_name = "N", help_heading = LIMITS)]
@@ -142,6 +142,15 @@ pub struct Held {
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn parse_variable(name: &str) -> Result<String, String> {
+    match name.split_once('=') {
+        Some((name, _)) => Err(format!(
+            "only its name is given, and its value is yours: {name}=… practicum run --env {name}"
+        )),
+        None => Ok(name.to_owned()),
+    }
 }
 
 impl Carrying {
@@ -229,6 +238,11 @@ impl Carrying {
             true => intake::probes(&plan, &prior, &ask)?,
             false => Plan::default(),
         };
+        let retry = Retry {
+            times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
+            wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
+        };
+        let walls = layers.pick_global(&SANDBOX).map_err(IntakeError::from)?.value;
         if !self.quiet || self.dry_run {
             show_plan(&plan, prior.count(), probes.trials.len());
             show_estimate(&plan, &probes, &prior, &project, jobs);
@@ -241,16 +255,12 @@ impl Carrying {
             true => None,
             false => read_noise(&project).map_err(|why| anyhow!(why))?,
         };
-        let retry = Retry {
-            times: layers.pick_global(&RETRIES).map_err(IntakeError::from)?.value,
-            wait: layers.pick_global(&RETRY_WAIT).map_err(IntakeError::from)?.value,
-        };
         let id = resumed
             .as_ref()
             .map_or_else(|| RunDir::new_id(jiff::Timestamp::now()), |run| run.id().to_owned());
         let rooms = Rooms::place(&id);
         // Before there is a record: a run that may not begin leaves none.
-        let sandbox = intake::sandbox(&layers, &plan, [rooms.clone(), project.clone()])?;
+        let sandbox = intake::sandbox(walls, &environment, &plan, [rooms.clone(), project.clone()])?;
         notices.extend(sandbox.notice().map(str::to_owned));
         let runtime = runtime().context("cannot start")?;
         let scripted = plan.suites.iter().any(|suite| suite.script.is_some());
@@ -273,11 +283,11 @@ impl Carrying {
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&project, &run_dir)));
-        sinks.extend(progress(self.quiet, &environment));
+        sinks.extend(progress(self.quiet, Suites::of(plan.suites.len()), &environment));
         let summary = runtime.block_on(async {
             let suites = intake::means(&plan.suites, &ask, &environment, &shared).await?;
             let stop = Stop::default();
-            tokio::spawn(heed_interrupts(stop.clone()));
+            tokio::spawn(interrupts::heed(stop.clone()));
             if let Some(until) = self.until {
                 let stop = stop.clone();
                 tokio::spawn(async move {
@@ -326,30 +336,33 @@ impl Carrying {
         })?;
         Live::clear(run_dir.path());
         if self.keep_workspaces {
-            eprintln!("workspaces kept in {}", rooms.keep().display());
+            say!("workspaces kept in {}", rooms.keep().display());
         }
         Ok(Some(Held { summary, run_dir }))
     }
 }
 
 /// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
-fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+fn progress(quiet: bool, suites: Suites, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
     let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
     let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
     let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
     match (quiet, looks) {
         (true, _) => None,
-        (false, true) => Some(Box::new(LiveView::begin())),
-        (false, false) => Some(Box::new(Progress::new(std::io::stderr()))),
+        (false, true) => Some(Box::new(LiveView::begin(suites))),
+        (false, false) => Some(Box::new(Progress::new(std::io::stderr(), suites))),
     }
 }
+
+/// Of more suites than this a plan is no longer read.
+const MOST_SUITES: usize = 12;
 
 fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
-    eprintln!(
+    say!(
         "plan: {} of {} in {} with {}",
         counted(plan.trials.len(), "trial"),
         counted(cases, "case"),
@@ -357,28 +370,32 @@ fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         agents.join(", ")
     );
     if reused > 0 {
-        eprintln!(
+        say!(
             "  {reused} reuse, {} run: nothing that decides the others has changed (--no-cache runs all)",
             plan.trials.len() - reused
         );
     }
     if probes > 0 {
         let many = counted(probes, "probe");
-        eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
+        say!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
     }
-    for planned in &plan.suites {
+    let (shown, more) = plan.suites.split_at(plan.suites.len().min(MOST_SUITES));
+    for planned in shown {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
         let beside =
             if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
-        eprintln!(
+        say!(
             "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             counted(planned.suite.cases.len(), "case"),
             format_duration(settings.timeout.value),
             safe(&beside)
         );
+    }
+    if !more.is_empty() {
+        say!("  and {}; practicum list names them all", counted(more.len(), "more suite"));
     }
 }
 
@@ -403,7 +420,7 @@ fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs
         Ok(estimate) => estimate.in_words(jobs),
         Err(error) => format!("cost and time unknown: {error}"),
     };
-    eprintln!("  estimate: {}", safe(&text));
+    say!("  estimate: {}", safe(&text));
 }
 
 /// Scripts of an eval file run on the user's machine, so the user must say that they may.
@@ -436,15 +453,15 @@ fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
         ));
     }
     for script in &scripts {
-        eprintln!("--- {}", safe(script));
+        say!("--- {}", safe(script));
     }
-    eprint!("Run {}? [y/N] ", counted(scripts.len(), "script"));
+    tell(&format!("Run {}? [y/N] ", counted(scripts.len(), "script")));
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     let yes = matches!(answer.trim(), "y" | "Y" | "yes");
     if !yes {
-        eprintln!("not trusted: the cases with scripts are skipped");
+        say!("not trusted: the cases with scripts are skipped");
     }
     Ok(yes)
 }
@@ -497,18 +514,7 @@ pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> 
     let max_tokens = layers.pick_global(&MAX_TOKENS).map_err(IntakeError::from)?.value;
     let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
     if let Some(usd) = max_cost {
-        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
+        say!("note: at most ${usd}, by prices of {}", safe(&prices.date));
     }
     Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
-}
-
-/// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-pub async fn heed_interrupts(stop: Stop) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        eprintln!("stopping after what runs now; once more to stop at once");
-        stop.after_running();
-    }
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.now();
-    }
 }

@@ -122,6 +122,13 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
+    /// As a reader meets them: those of the file as a whole, then one after the other.
+    pub fn in_order(&self) -> Vec<&Diagnostic> {
+        let mut found: Vec<&Diagnostic> = self.found.iter().collect();
+        found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+        found
+    }
+
     /// Those of one severity.
     pub fn only(&self, severity: Severity) -> Self {
         let found = self.found.iter().filter(|problem| problem.severity == severity).cloned().collect();
