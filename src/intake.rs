@@ -3,6 +3,7 @@
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
 mod judges;
+mod names;
 mod stored;
 mod system_prompt;
 
@@ -244,7 +245,9 @@ pub fn settle(
     let mut problems = Vec::new();
     let rivals: Vec<SkillRef> =
         ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
-    for Placed { mut suite, project, .. } in reading.into_suites()? {
+    let mut suites = reading.into_suites()?;
+    notices.extend(names::tell_apart(&mut suites));
+    for Placed { mut suite, project, .. } in suites {
         for rival in &rivals {
             if !suite.put_beside(rival.clone()) {
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
@@ -299,7 +302,8 @@ pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, Intake
 }
 
 /// The same for suites that were read.
-pub fn outline_of(suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    names::tell_apart(&mut suites);
     let mut planned = Vec::new();
     for Placed { suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;

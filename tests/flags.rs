@@ -285,3 +285,27 @@ fn an_empty_part_of_a_whole_is_no_error() {
     project.only_run();
     project.run(&["run", "evals", "--shard", "1/3", "--case", "zz"]).exits(2);
 }
+
+/// Each of them has its own trials, rooms and gates, also when they are marked again.
+#[test]
+fn suites_of_one_name_are_told_apart_by_their_folders() {
+    let project = project(&cases(1));
+    for (skill, wanted) in [("north", "told"), ("south", "absent")] {
+        let check = format!("  - {{id: one, prompt: p, checks: [{{contains: {wanted}}}]}}\n");
+        let eval =
+            format!("practicum: 1\nworkspace: empty\nrun: {{agents: [shell], repeat: 2}}\ncases:\n{check}");
+        project.write(&format!("{skill}/evals/basic.practicum.yaml"), &eval);
+    }
+    let ran = project.run(&["run", "north", "south", "--json"]).exits(1);
+    assert!(ran.stderr.contains("2 suites are called basic"), "{}", ran.stderr);
+    let counts = |summary: &Value| -> Vec<(String, u64, u64)> {
+        let cases = summary["cases"].as_array().expect("cases");
+        let count = |case: &Value, key: &str| case[key].as_u64().expect("a number");
+        let row = |case: &Value| (case["suite"].to_string(), count(case, "passed"), count(case, "failed"));
+        cases.iter().map(row).collect()
+    };
+    let expected = [("\"north/basic\"".to_owned(), 2, 0), ("\"south/basic\"".to_owned(), 0, 2)];
+    assert_eq!(counts(&ran.json()), expected);
+    let again = project.run(&["grade", "latest", "--json"]).exits(1).json();
+    assert_eq!(counts(&again["summary"]), expected);
+}

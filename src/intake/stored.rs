@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::names::is_called;
 use super::{Ask, IntakeError, read};
 use crate::dialects::{self, Place, Placed};
 use crate::discover::DiscoverError;
@@ -76,10 +77,10 @@ fn today(
     }
     let mut suites = reading.into_suites()?;
     let name = then.map(|then| then.name.as_str()).or_else(|| kept.suite["name"].as_str());
-    let Some(at) = suites.iter().position(|placed| Some(placed.suite.name.as_str()) == name) else {
-        return Ok(None);
-    };
+    let Some(name) = name else { return Ok(None) };
+    let Some(at) = suites.iter().position(|placed| is_called(placed, name)) else { return Ok(None) };
     let mut placed = suites.swap_remove(at);
+    name.clone_into(&mut placed.suite.name);
     // The run may have been about a skill of the user's choice.
     if let Some([skill]) = then.map(|then| then.skills.as_slice())
         && placed.suite.skills.iter().all(|own| own.name != skill.name)
