@@ -198,6 +198,7 @@ fn load_one(file: &Path, place: &Place, forced: Option<&'static dyn Dialect>) ->
     if let Some(suite) = &loaded.lowered.suite {
         quality::review(suite, &loaded.text, &mut loaded.lowered.diagnostics);
     }
+    loaded.lowered.diagnostics.sort();
     loaded
 }
 

@@ -71,11 +71,7 @@ fn file(file: &Loaded) -> CheckedFile {
         suite: suite.map(|suite| suite.name.clone()),
         cases: suite.map_or(0, |suite| suite.cases.len()),
         ok: !diagnostics.has_errors(),
-        problems: diagnostics
-            .in_order()
-            .into_iter()
-            .map(|diagnostic| problem(diagnostic, &file.text))
-            .collect(),
+        problems: diagnostics.iter().map(|diagnostic| problem(diagnostic, &file.text)).collect(),
     }
 }
 

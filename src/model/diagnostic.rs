@@ -122,11 +122,9 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
-    /// As a reader meets them: those of the file as a whole, then one after the other.
-    pub fn in_order(&self) -> Vec<&Diagnostic> {
-        let mut found: Vec<&Diagnostic> = self.found.iter().collect();
-        found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
-        found
+    /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
+    pub fn sort(&mut self) {
+        self.found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
     }
 
     /// Those of one severity.

@@ -9,7 +9,7 @@ use crate::model::{Diagnostic, Diagnostics, Severity, Span, counted};
 pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) -> String {
     let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
-    for diagnostic in diagnostics.in_order() {
+    for diagnostic in diagnostics.iter() {
         out.push_str(&one(diagnostic, path, text, &renderer));
         out.push('\n');
     }

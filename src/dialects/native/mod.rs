@@ -27,11 +27,12 @@ impl Dialect for Native {
 
     fn recognise(&self, source: &Source) -> Fit {
         let name = source.path.file_name().unwrap_or_default().to_string_lossy();
-        match source.root.has("practicum") {
-            true => Fit::Sure,
+        let is_called_so = name.ends_with(".practicum.yaml") || name.ends_with(".practicum.yml");
+        match (source.root.has("practicum"), source.root.has("cases")) {
+            (true, _) => Fit::Sure,
             // Whoever calls it so and forgets the key wants to hear of the key.
-            false if name.ends_with(".practicum.yaml") || name.ends_with(".practicum.yml") => Fit::Possible,
-            false => Fit::No,
+            (false, true) if is_called_so => Fit::Possible,
+            (false, _) => Fit::No,
         }
     }
 
