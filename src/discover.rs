@@ -33,7 +33,13 @@ pub struct Search {
 pub enum DiscoverError {
     #[error("there is no {0}")]
     Missing(PathBuf),
-    #[error("no eval files found; looked in {}", list(.0))]
+    #[error(
+        "no eval files found; looked in {}\n  \
+         They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
+        list(.0),
+        NAMES.join(", "),
+        ENDINGS.join(", *")
+    )]
     Nothing(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
@@ -106,7 +112,10 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     let Some(name) = skill.file_name() else { return Ok(Vec::new()) };
     let beside = skill.parent().and_then(Path::parent).map(|above| above.join("evals").join(name));
     let in_project = project.join("evals").join(name);
-    for place in beside.into_iter().chain([in_project]) {
+    let mut places = vec![in_project];
+    places.extend(beside);
+    places.dedup();
+    for place in places.into_iter().rev() {
         searched.push(place.clone());
         let found = below(&place);
         if !found.is_empty() {

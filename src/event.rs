@@ -48,9 +48,14 @@ pub enum RunEvent {
     },
 }
 
-/// Someone who listens. A sink that fails is told of and left out; it never stops the run.
+/// Someone who listens. A sink that fails is told of and left out. It never stops the run, unless it
+/// keeps the record: what nobody keeps is not worth paying for.
 pub trait Sink: Send {
     fn name(&self) -> &'static str;
+
+    fn keeps_record(&self) -> bool {
+        false
+    }
 
     fn hear(&mut self, event: &RunEvent) -> std::io::Result<()>;
 }
@@ -58,11 +63,17 @@ pub trait Sink: Send {
 /// The listeners, in order: the store comes first.
 pub struct Sinks {
     sinks: Vec<Box<dyn Sink>>,
+    lost_record: Option<String>,
 }
 
 impl Sinks {
     pub fn new(sinks: Vec<Box<dyn Sink>>) -> Self {
-        Self { sinks }
+        Self { sinks, lost_record: None }
+    }
+
+    /// Why nobody keeps what is told, if nobody does any more.
+    pub fn lost_record(&self) -> Option<&str> {
+        self.lost_record.as_deref()
     }
 
     /// Tells everyone. Gives the names of those who failed; they hear nothing more.
@@ -71,6 +82,9 @@ impl Sinks {
         self.sinks.retain_mut(|sink| match sink.hear(event) {
             Ok(()) => true,
             Err(error) => {
+                if sink.keeps_record() {
+                    self.lost_record = Some(error.to_string());
+                }
                 failed.push((sink.name(), error));
                 false
             }
@@ -85,11 +99,17 @@ mod tests {
 
     use super::*;
 
-    struct Broken;
+    struct Broken {
+        keeps_record: bool,
+    }
 
     impl Sink for Broken {
         fn name(&self) -> &'static str {
             "broken"
+        }
+
+        fn keeps_record(&self) -> bool {
+            self.keeps_record
         }
 
         fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
@@ -112,11 +132,16 @@ mod tests {
 
     #[test]
     fn a_broken_sink_fails_alone_and_once() {
-        let heard = Arc::new(Mutex::new(0));
-        let mut sinks = Sinks::new(vec![Box::new(Broken), Box::new(Counting(Arc::clone(&heard)))]);
-        let event = RunEvent::Notice { text: "x".to_owned() };
-        assert_eq!(sinks.tell(&event).len(), 1);
-        assert_eq!(sinks.tell(&event).len(), 0);
-        assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+        for keeps_record in [false, true] {
+            let heard = Arc::new(Mutex::new(0));
+            let mut sinks =
+                Sinks::new(vec![Box::new(Broken { keeps_record }), Box::new(Counting(Arc::clone(&heard)))]);
+            let event = RunEvent::Notice { text: "x".to_owned() };
+            assert_eq!(sinks.lost_record(), None);
+            assert_eq!(sinks.tell(&event).len(), 1);
+            assert_eq!(sinks.tell(&event).len(), 0);
+            assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+            assert_eq!(sinks.lost_record().is_some(), keeps_record);
+        }
     }
 }

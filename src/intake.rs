@@ -15,7 +15,7 @@ use serde_json::json;
 
 pub use stored::{Stored, stored_suites};
 
-use crate::agents::{AGENTS, Agent};
+use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, DiscoverError, Search};
 use crate::gateway::{
@@ -23,14 +23,13 @@ use crate::gateway::{
     Upstream,
 };
 use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, GateName, SkillRef, Suite, Trial};
+use crate::model::{Diagnostics, Expect, GateName, SandboxMode, SkillRef, Suite, Trial};
 use crate::pipeline::{Prior, Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
-use crate::settings::{
-    Layers, Projects, SANDBOX, Setting, Settings, SettingsError, own_agents, project_root,
-};
+use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
+use crate::tree::closest;
 use crate::{modes, quality};
 
 pub use judges::Bench;
@@ -99,12 +98,12 @@ pub enum IntakeError {
     NotOfSuite { skill: String, suite: String },
     #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
     OwnRival { skill: String, suite: String },
-    #[error("there is no agent \"{name}\"; there are {known}")]
-    UnknownAgent { name: String, known: String },
+    #[error("there is no agent \"{name}\"; {hint}")]
+    UnknownAgent { name: String, hint: String },
     #[error("{0}")]
     Mode(String),
-    #[error(transparent)]
-    NotInstalled(#[from] crate::agents::LaunchError),
+    #[error("{0}; install it, or name another with --agent (practicum doctor tells which are here)")]
+    NotInstalled(LaunchError),
     #[error("the script {path} cannot be used")]
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },
     #[error(transparent)]
@@ -115,6 +114,13 @@ pub enum IntakeError {
     Sandbox(#[from] crate::sandbox::SandboxError),
     #[error("cannot start the gateway: {0}")]
     Gateway(std::io::Error),
+}
+
+// By hand, because a source would be told a second time.
+impl From<LaunchError> for IntakeError {
+    fn from(error: LaunchError) -> Self {
+        Self::NotInstalled(error)
+    }
 }
 
 /// Finds and reads eval files.
@@ -192,6 +198,7 @@ fn load_one(file: &Path, place: &Place, forced: Option<&'static dyn Dialect>) ->
     if let Some(suite) = &loaded.lowered.suite {
         quality::review(suite, &loaded.text, &mut loaded.lowered.diagnostics);
     }
+    loaded.lowered.diagnostics.sort();
     loaded
 }
 
@@ -257,7 +264,11 @@ pub fn settle(
                 suite.name
             ));
         }
-        notices.extend(names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)));
+        for notice in names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)) {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
         let script = choose_script(ask, &suite, &names);
         let mode_text =
             modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
@@ -279,9 +290,9 @@ fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
     let asks = suite.can_measure(GateName::Recall) && !agent.decoder.shows_skills;
     asks.then(|| {
         format!(
-            "the stream of agent {} shows no skills, so their copies for suite {} carry a marker line; where \
-             it does not turn up, whether a skill fired stays unknown",
-            agent.name, suite.name
+            "the stream of agent {} shows no skills, so their copies carry a marker line; where it does not \
+             turn up, whether a skill fired stays unknown",
+            agent.name
         )
     })
 }
@@ -334,7 +345,11 @@ fn choose_agents(
         }
         let Some(agent) = agents.get(name) else {
             let known: Vec<&str> = agents.keys().map(String::as_str).collect();
-            return Err(IntakeError::UnknownAgent { name: name.clone(), known: known.join(", ") });
+            let hint = match closest(name, &known) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            return Err(IntakeError::UnknownAgent { name: name.clone(), hint });
         };
         agent.installed(layers.environment())?;
         names.push(name.clone());
@@ -492,16 +507,16 @@ pub fn scripted(path: &Path) -> Result<Script, IntakeError> {
 
 /// The walls of a run. Behind them is all that would tell an agent what it is examined for.
 pub fn sandbox(
-    layers: &Layers,
+    wanted: SandboxMode,
+    env: &BTreeMap<String, String>,
     plan: &Plan,
     own: impl IntoIterator<Item = PathBuf>,
 ) -> Result<Sandbox, IntakeError> {
-    let env = layers.environment();
     let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
     for Planned { suite, project, script, .. } in &plan.suites {
         hidden.extend([project.clone(), suite.origin.path.clone()]);
         hidden.extend(script.iter().cloned());
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
-    Ok(Sandbox::build(layers.pick_global(&SANDBOX)?.value, env, hidden)?)
+    Ok(Sandbox::build(wanted, env, hidden)?)
 }

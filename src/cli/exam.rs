@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use hold::{heed_interrupts, ledger};
+pub use hold::ledger;
 pub use info::info;
 
 use super::advising::Asking;
@@ -35,7 +35,7 @@ pub struct Carrying {
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME", help_heading = ROOM)]
+    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
     env: Vec<String>,
     /// Start no more trials once one has failed
     #[arg(long, help_heading = LIMITS)]
@@ -60,7 +60,7 @@ pub struct Carrying {
     #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
     /// Stop when the run has spent this much, in USD
-    #[arg(long, value_name = "USD", help_heading = LIMITS)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
     max_cost: Option<String>,
     /// Stop when the run has used this many tokens, those from a cache included
     #[arg(long, value_name = "N", help_heading = LIMITS)]
@@ -162,6 +162,15 @@ impl Held {
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn parse_variable(name: &str) -> Result<String, String> {
+    match name.split_once('=') {
+        Some((name, _)) => Err(format!(
+            "only its name is given, and its value is yours: {name}=… practicum run --env {name}"
+        )),
+        None => Ok(name.to_owned()),
+    }
 }
 
 impl Carrying {

@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::Carrying;
-use super::{complain, environment, print, print_json, run, runtime, setting};
+use super::{complain, environment, interrupts, print, print_json, run, runtime, setting};
 use crate::dialects::{Placed, to_native};
 use crate::improve::{
     self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop,
@@ -96,7 +96,7 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
     }
     if args.description_only && args.rounds > MOST_DESCRIPTIONS {
-        eprintln!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
+        say!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
     }
     let project = project_root(versions.skill());
     let mut flags = args.choices.flags();
@@ -119,15 +119,14 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     let begun = Begun { schema_version: 1, goal, seed: args.seed, exam };
     let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
-        eprintln!("going on with the loop in {}", journal.path().display());
+        say!("going on with the loop in {}", journal.path().display());
     }
     if let Some(path) = journal.given_up.as_ref().filter(|_| !args.anew) {
         let path = path.display();
-        eprintln!(
-            "note: the loop that was stopped had other evals or settings, so another begins; see {path}"
-        );
+        say!("note: the loop that was stopped had other evals or settings, so another begins; see {path}");
     }
-    let cancel = heed_interrupts();
+    // Heeded also between runs, which heed it themselves.
+    let cancel = interrupts::heed_aside();
     let mut hands = Hands {
         args,
         goal,
@@ -171,21 +170,6 @@ fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
         parts.push(to_native(&suite, &root).to_string());
     }
     Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
-}
-
-/// Told of Ctrl-C also between runs, which heed it themselves.
-fn heed_interrupts() -> Cancel {
-    let cancel = Cancel::default();
-    let told = cancel.clone();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        if let Ok(runtime) = runtime
-            && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
-        {
-            told.cancel();
-        }
-    });
-    cancel
 }
 
 /// Does what the loop needs, with this machine's agents and models.
@@ -327,7 +311,7 @@ impl Means for Hands<'_> {
     }
 
     fn tell(&mut self, text: &str) {
-        eprintln!("{}", safe(text));
+        say!("{}", safe(text));
     }
 }
 

@@ -66,9 +66,7 @@ fn noise(args: Args) -> anyhow::Result<u8> {
     let records: Vec<TrialRecord> = records(held.run_dir.path())?.into_values().collect();
     let measured = noise_of(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
-        eprintln!(
-            "error: no case has two runs with a verdict, so nothing is known of noise; see practicum show"
-        );
+        say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");
         return Ok(3);
     }
     keep_noise(&project, &measured).map_err(|why| anyhow!(why))?;

@@ -84,7 +84,8 @@ impl Course {
     }
 
     fn may_begin(&self) -> bool {
-        self.exam.goes_on() && !(self.failed && self.exam.fail_fast)
+        let keeps_record = self.sinks.lost_record().is_none();
+        self.exam.goes_on() && keeps_record && !(self.failed && self.exam.fail_fast)
     }
 
     /// Begins a trial, unless its result is known already or not needed.
@@ -187,6 +188,12 @@ impl Course {
     /// What has come of it all.
     pub fn conclude(mut self) -> Result<Summary, StoreError> {
         let exam = Arc::clone(&self.exam);
+        if let Some(why) = self.sinks.lost_record() {
+            // Without a summary the run counts as broken off, and can be gone on with.
+            let left = counted(self.queue.left(), "trial");
+            let why = format!("{why}; {left} not begun, practicum run --resume goes on");
+            return Err(StoreError::at(exam.run_dir.path())(std::io::Error::other(why)));
+        }
         self.tally.allow_unscored(exam.allow_unscored);
         if let Some(noise) = &exam.noise {
             self.tally.know(noise);

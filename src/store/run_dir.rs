@@ -59,7 +59,10 @@ impl RunDir {
         }
         let runs = Self::all(project);
         if wanted == "latest" {
-            return runs.into_iter().next_back().ok_or_else(|| "there are no runs yet".to_owned());
+            return runs
+                .into_iter()
+                .next_back()
+                .ok_or_else(|| "there are no runs yet; practicum run makes one".to_owned());
         }
         let mut fitting: Vec<Self> = runs.into_iter().filter(|run| run.id.contains(wanted)).collect();
         if let Some(exact) = fitting.iter().position(|run| run.id == wanted) {

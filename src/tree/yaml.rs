@@ -344,7 +344,7 @@ mod tests {
             ("a: [x", 1, "the \"[\" is not closed"),
             ("a: [x}", 1, "cannot end with \"}\""),
             ("a: x]\nb: ]", 2, "closes nothing"),
-            ("a: \"x\nb: 1", 2, "the quote is not closed"),
+            ("a: \"x\nb: 1", 2, "a quote that opens above is not closed"),
             ("a: 'it's'", 1, "more after the closing quote"),
             ("a: \"C:\\path\"", 1, "no such escape"),
             ("a: b: c", 1, "a colon stands where none can"),

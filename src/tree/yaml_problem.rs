@@ -22,7 +22,7 @@ pub fn in_words(kind: &ErrorKind) -> (String, Option<&'static str>) {
         Kind::UnclosedQuotedScalar
         | Kind::DocumentIndicatorInQuotedScalar
         | Kind::InvalidQuotedScalarIndent => {
-            ("the quote is not closed".to_owned(), "long text is easier to write below a |")
+            ("a quote that opens above is not closed".to_owned(), "long text is easier to write below a |")
         }
         Kind::InvalidTrailingDoubleQuotedScalar | Kind::InvalidTrailingSingleQuotedScalar => (
             "there is more after the closing quote".to_owned(),

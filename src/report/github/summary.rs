@@ -41,7 +41,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     };
     let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
-    writeln!(out, "## {mark} {}: {word}\n", names.join(", "))?;
+    writeln!(out, "## {mark} {}: {word}\n", figures::suites(&names))?;
     writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
         if of.trials > 0 {
@@ -55,10 +55,14 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "- {}", markdown(&line))?;
     }
-    for gate in &summary.gates {
+    let (gates, others) = figures::gates(&summary.gates);
+    for gate in gates {
         let (figures, word) = figures::gate(gate);
         let name = gate.name.name();
         writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.suite)))?;
+    }
+    if let Some(others) = others {
+        writeln!(out, "- {others}")?;
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     troubles(results, out)?;

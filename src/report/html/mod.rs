@@ -32,7 +32,8 @@ const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let title = html(&results.suites().join(", "));
+    let names: Vec<String> = results.suites().into_iter().map(str::to_owned).collect();
+    let title = html(&figures::suites(&names));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -159,7 +160,21 @@ fn arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Gates</h2><table class=\"gates\">")?;
+    writeln!(out, "<div class=\"card\"><h2>Gates</h2>")?;
+    let (shown, others) = figures::gates(gates);
+    gate_table(&shown, out)?;
+    if let Some(others) = others {
+        writeln!(out, "<details><summary>{}</summary>", html(&others))?;
+        let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
+        let others: Vec<&GateResult> = gates.iter().filter(|gate| !is_shown(gate)).collect();
+        gate_table(&others, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<table class=\"gates\">")?;
     for gate in gates {
         let (_, word) = figures::gate(gate);
         let class = match (gate.ok, gate.fails()) {
@@ -181,7 +196,7 @@ fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
             html(&figures::estimate(value)),
         )?;
     }
-    writeln!(out, "</table></div>")
+    writeln!(out, "</table>")
 }
 
 /// The beginning of a card: counts and rates.

@@ -19,7 +19,7 @@ pub static REPORT: Report = Report {
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
-    writeln!(out, "# Evaluation of {}\n", names.join(", "))?;
+    writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
     let verdict = match summary.standing() {
         Standing::Passed => "Passed: every gate holds.",
         Standing::Failed => "Failed: a gate does not hold.",
@@ -58,9 +58,9 @@ fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
     }
     writeln!(out, "{}\n", row("all", &summary.totals))?;
-    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
+    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {}", plain(&text)));
     let rate = figures::pass_rate(&summary.pass_rate);
-    writeln!(out, "- Pass rate: {rate}{}", plain(&reliability.unwrap_or_default()))?;
+    writeln!(out, "- Pass rate: {rate}{}", reliability.unwrap_or_default())?;
     let cost = plain(&figures::cost(summary));
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
