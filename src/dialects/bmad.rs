@@ -106,7 +106,7 @@ struct Reader<'s> {
 impl<'s> Reader<'s> {
     fn new(source: &'s Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
         let folder = source.folder();
-        let skill = reading::skill_beside(folder, &place.project, hint, diagnostics);
+        let skill = reading::skill_beside(folder, place, hint, diagnostics);
         let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let names = [Some(skill.name.clone()), hint.map(|hint| hint.name.to_owned()), own];
         let files = reading::Files {
@@ -217,7 +217,7 @@ fn expectations(eval: &mut Object<'_>, newer: bool, diagnostics: &mut Diagnostic
 /// Queries in a room that holds nothing but the base overlay and the skill under a name of its own.
 fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
     let folder = source.folder();
-    let skill = reading::skill_beside(folder, &place.project, None, diagnostics);
+    let skill = reading::skill_beside(folder, place, None, diagnostics);
     let overlay = folder.join("setup");
     let room = Room {
         base: Base::Empty,
@@ -378,7 +378,7 @@ mod tests {
         ] {
             let source =
                 testing::parse(evals.join("evals.json"), &eval(&format!(r#", "files": ["{declared}"]"#)));
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
             let (suite, diagnostics) = testing::lower(&Bmad, &source, &place);
             let suite = suite.expect("a suite");
             let [file] = suite.cases[0].room.files.as_slice() else { panic!("one file for {declared}") };

@@ -52,7 +52,7 @@ pub fn stored_suites(
 /// The suite as the run's record has it.
 fn as_it_was(kept: &RunSuite) -> Option<Suite> {
     let folder = kept.origin.path.parent().unwrap_or(&kept.origin.path);
-    let place = Place { root: folder.to_owned(), project: project_root(folder), plugins: None };
+    let place = Place { root: folder.to_owned(), project: project_root(folder), plugins: None, skill: None };
     let text = kept.suite.to_string();
     let suite = dialects::load_text(&folder.join("stored.practicum.yaml"), text, &place).lowered.suite?;
     Some(Suite { origin: kept.origin.clone(), ..suite })
