@@ -4,10 +4,11 @@
 
 mod given_away;
 mod judges;
+mod names;
 mod stored;
 mod system_prompt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -249,7 +250,9 @@ pub fn settle(
     let mut problems = Vec::new();
     let rivals: Vec<SkillRef> =
         ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
-    for Placed { mut suite, project, .. } in reading.into_suites()? {
+    let mut suites = reading.into_suites()?;
+    names::tell_apart(&mut suites);
+    for Placed { mut suite, project, .. } in suites {
         for rival in &rivals {
             if !suite.put_beside(rival.clone()) {
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
@@ -296,7 +299,9 @@ fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
 
 /// The same for looking at: nothing has to be installed or to exist.
 pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
-    outline_of(reading.into_suites()?, layers)
+    let mut suites = reading.into_suites()?;
+    names::tell_apart(&mut suites);
+    outline_of(suites, layers)
 }
 
 /// The same for suites that were read.
@@ -346,7 +351,8 @@ fn choose_agents(
         agent.installed(layers.environment())?;
         names.push(name.clone());
     }
-    names.dedup();
+    let mut seen = HashSet::new();
+    names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
 }
 

@@ -12,7 +12,7 @@ use super::advising::Asking;
 use super::gates::Gates;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::report::Reports;
-use super::{counted, runtime, sweep_up};
+use super::{counted, list, print_json, runtime, sweep_up};
 use crate::agents::{Agent, Login};
 use crate::dialects;
 use crate::event::{Sink, Sinks};
@@ -103,7 +103,7 @@ pub struct Carrying {
     /// Measure activation without first telling each agent once to use each skill
     #[arg(long, help_heading = ROOM)]
     no_probe: bool,
-    /// Show what would run, and run nothing
+    /// Show what would run, and run nothing; with --json, as `list` does
     #[arg(long, help_heading = SHOWN)]
     pub dry_run: bool,
     /// Leave the agents' workspaces where they are
@@ -181,7 +181,13 @@ impl Carrying {
     pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
         reports.check(self.json)?;
         let environment = errand.environment.clone();
-        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let planned = (self.dry_run && self.json).then(|| list::document(&errand.plan));
+        let Some(held) = self.hold(errand)? else {
+            if let Some(planned) = planned {
+                print_json(&planned)?;
+            }
+            return Ok(0);
+        };
         let exit = held.summary.exit;
         let mut results = Results::open(held.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);

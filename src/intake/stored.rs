@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::names::with_place;
 use super::{Ask, IntakeError, read};
 use crate::dialects::{self, Place, Placed};
 use crate::discover::DiscoverError;
-use crate::model::{Origin, Suite};
+use crate::model::{Origin, SkillRef, Suite};
 use crate::settings::project_root;
+use crate::skill::Skill;
 use crate::store::{RunInfo, RunSuite};
 
 /// One suite of a stored run.
@@ -67,19 +69,19 @@ fn today(
 ) -> Result<Option<Placed>, IntakeError> {
     let dialect = dialects::dialect(&kept.origin.dialect).map(|dialect| dialect.name());
     let ask = Ask { paths: vec![kept.origin.path.clone()], dialect, ..Ask::default() };
-    let reading = match read(&ask, env) {
-        Err(IntakeError::Discover(DiscoverError::Missing(_) | DiscoverError::Nothing(_))) => return Ok(None),
-        reading => reading?,
-    };
-    if reading.has_errors() {
-        return Err(IntakeError::Missing(vec![broken(&kept.origin.path)]));
-    }
-    let mut suites = reading.into_suites()?;
     let name = then.map(|then| then.name.as_str()).or_else(|| kept.suite["name"].as_str());
-    let Some(at) = suites.iter().position(|placed| Some(placed.suite.name.as_str()) == name) else {
+    let own = named(&ask, name, env)?;
+    // Some formats name their suites after the skill, which may have been the user's choice.
+    let chosen = || match then?.skills.as_slice() {
+        [SkillRef { path: Some(path), .. }] if Skill::read(path).is_ok() => Some(path.clone()),
+        _ => None,
+    };
+    let Some(mut placed) = (match (own, chosen()) {
+        (None, Some(skill)) => named(&Ask { skill: Some(skill), ..ask }, name, env)?,
+        (own, _) => own,
+    }) else {
         return Ok(None);
     };
-    let mut placed = suites.swap_remove(at);
     // The run may have been about a skill of the user's choice.
     if let Some([skill]) = then.map(|then| then.skills.as_slice())
         && placed.suite.skills.iter().all(|own| own.name != skill.name)
@@ -91,6 +93,29 @@ fn today(
         placed.suite.predict_activation();
     }
     Ok(Some(placed))
+}
+
+/// The suite of this name, which in the run may have stood beside others of the same.
+fn named(
+    ask: &Ask,
+    name: Option<&str>,
+    env: &BTreeMap<String, String>,
+) -> Result<Option<Placed>, IntakeError> {
+    let reading = match read(ask, env) {
+        Err(IntakeError::Discover(DiscoverError::Missing(_) | DiscoverError::Nothing(_))) => return Ok(None),
+        reading => reading?,
+    };
+    if reading.has_errors() {
+        return Err(IntakeError::Missing(ask.paths.iter().map(|path| broken(path)).collect()));
+    }
+    let called = |placed: &Placed| {
+        let names = [&placed.suite.name].into_iter().cloned().chain(with_place(placed));
+        names.into_iter().find(|own| Some(own.as_str()) == name)
+    };
+    Ok(reading.into_suites()?.into_iter().find_map(|mut placed| {
+        placed.suite.name = called(&placed)?;
+        Some(placed)
+    }))
 }
 
 fn broken(path: &Path) -> String {

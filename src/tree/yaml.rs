@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
-use super::yaml_problem::in_words;
+use super::yaml_problem::{in_words, is_unclosed_quote};
 use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
 use crate::model::{Diagnostics, Span};
 
@@ -12,15 +12,20 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let mut builder =
         Builder { text, anchors: HashMap::new(), open: Vec::new(), nodes: 0, root: None, diagnostics };
     let mut documents = 0;
+    let mut read = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = match event {
             Ok(pair) => pair,
             Err(error) => {
-                let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
+                let mut at = error.marker().byte_offset().unwrap_or(0).min(text.len());
                 let (what, help) = match builder.unclosed(at) {
                     Some(what) => (what, Some("close it, or put text that begins with a bracket in quotes")),
                     None => in_words(error.kind()),
                 };
+                // The parser tells where it gave up; the author wants to see where it begins.
+                if is_unclosed_quote(error.kind()) {
+                    at = opening_quote(text, read, at).unwrap_or(at);
+                }
                 let message = format!("not valid YAML: {what}");
                 match help {
                     Some(help) => {
@@ -31,6 +36,7 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
                 return None;
             }
         };
+        read = to_span(&span, text).end.max(read);
         if matches!(event, Event::DocumentStart(..)) {
             documents += 1;
             if documents > 1 {
@@ -53,6 +59,23 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
             None
         }
     }
+}
+
+/// The quote that is still open where the parser gave up: the first one after what was read, outside of
+/// comments.
+fn opening_quote(text: &str, read: usize, gave_up: usize) -> Option<usize> {
+    let mut before = text.get(..read)?.chars().next_back();
+    let mut in_comment = false;
+    for (at, c) in text.get(read..gave_up)?.char_indices() {
+        match c {
+            '\n' => in_comment = false,
+            '#' if before.is_none_or(char::is_whitespace) => in_comment = true,
+            '"' | '\'' if !in_comment => return Some(read + at),
+            _ => {}
+        }
+        before = Some(c);
+    }
+    None
 }
 
 fn to_span(span: &YamlSpan, text: &str) -> Span {
@@ -344,7 +367,14 @@ mod tests {
             ("a: [x", 1, "the \"[\" is not closed"),
             ("a: [x}", 1, "cannot end with \"}\""),
             ("a: x]\nb: ]", 2, "closes nothing"),
-            ("a: \"x\nb: 1", 2, "the quote is not closed"),
+            ("a: \"x\nb: 1", 1, "the quote is not closed"),
+            ("a: 'x\n\n\nb: 1", 1, "the quote is not closed"),
+            ("a: 'b'\n# it's\nc: 'x\nd: 1", 3, "the quote is not closed"),
+            ("'a': \"b\"\nc:\n  - \"d\"\n  - \"e\nf: 1\n", 4, "the quote is not closed"),
+            ("a: {b: 'c', d: 'e}\nf: 1", 1, "the quote is not closed"),
+            ("a: x # it's\nb: \"y\n---\n", 2, "the quote is not closed"),
+            ("a: it's\n\"b: 1\n", 2, "the quote is not closed"),
+            ("a: \"x\n  y\n  z", 1, "the quote is not closed"),
             ("a: 'it's'", 1, "more after the closing quote"),
             ("a: \"C:\\path\"", 1, "no such escape"),
             ("a: b: c", 1, "a colon stands where none can"),

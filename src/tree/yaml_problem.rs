@@ -19,9 +19,7 @@ pub fn in_words(kind: &ErrorKind) -> (String, Option<&'static str>) {
         Kind::MisplacedFlowCollectionEnd => {
             ("this bracket closes nothing".to_owned(), "text that begins with a bracket stands in quotes")
         }
-        Kind::UnclosedQuotedScalar
-        | Kind::DocumentIndicatorInQuotedScalar
-        | Kind::InvalidQuotedScalarIndent => {
+        kind if is_unclosed_quote(kind) => {
             ("the quote is not closed".to_owned(), "long text is easier to write below a |")
         }
         Kind::InvalidTrailingDoubleQuotedScalar | Kind::InvalidTrailingSingleQuotedScalar => (
@@ -70,6 +68,16 @@ pub fn in_words(kind: &ErrorKind) -> (String, Option<&'static str>) {
         other => return (other.to_string(), None),
     };
     (sentence, Some(help))
+}
+
+/// Whether the parser gave up within quotes that nothing closed.
+pub fn is_unclosed_quote(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::UnclosedQuotedScalar
+            | ErrorKind::DocumentIndicatorInQuotedScalar
+            | ErrorKind::InvalidQuotedScalarIndent
+    )
 }
 
 const CLOSE_BRACKET: &str = "text that begins with a bracket stands in quotes";
