@@ -45,11 +45,7 @@ pub fn in_words(kind: &ErrorKind) -> (String, Option<&'static str>) {
             "the indentation fits nothing above it".to_owned(),
             "entries of one list or mapping begin in the same column",
         ),
-        Kind::TabNotAllowed
-        | Kind::TabInBlockIndentation
-        | Kind::TabInIndentation
-        | Kind::TabAtBlockScalarStart
-        | Kind::TabInPlainScalar => {
+        kind if is_tab(kind) => {
             ("a tab stands in the indentation".to_owned(), "indent with spaces; YAML does not allow tabs")
         }
         Kind::UnexpectedCharacter { character } => {
@@ -68,6 +64,18 @@ pub fn in_words(kind: &ErrorKind) -> (String, Option<&'static str>) {
         other => return (other.to_string(), None),
     };
     (sentence, Some(help))
+}
+
+/// Whether a tab stands where only spaces can.
+pub fn is_tab(kind: &ErrorKind) -> bool {
+    matches!(
+        kind,
+        ErrorKind::TabNotAllowed
+            | ErrorKind::TabInBlockIndentation
+            | ErrorKind::TabInIndentation
+            | ErrorKind::TabAtBlockScalarStart
+            | ErrorKind::TabInPlainScalar
+    )
 }
 
 /// Whether the parser gave up within quotes that nothing closed.
