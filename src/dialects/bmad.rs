@@ -385,4 +385,34 @@ mod tests {
             assert_eq!((file.from.clone(), file.to.as_str()), (root.join(from), declared), "{diagnostics:?}");
         }
     }
+
+    #[test]
+    fn a_link_does_not_lead_an_agent_out_of_the_project() {
+        let around = tempfile::tempdir().expect("a folder");
+        let root = around.path().join("project");
+        let evals = root.join("evals/s");
+        std::fs::create_dir_all(evals.join("files")).expect("create");
+        for file in ["secret.md", "project/own.md"] {
+            std::fs::write(around.path().join(file), "x").expect("write");
+        }
+        for (target, link) in
+            [("../../../../secret.md", "out.md"), ("../../../own.md", "in.md"), ("../../../..", "all")]
+        {
+            std::os::unix::fs::symlink(target, evals.join("files").join(link)).expect("link");
+        }
+        for (declared, expected) in [
+            ("files/in.md", &[] as &[&str]),
+            ("files/out.md", &["escaping-path"]),
+            ("files/all", &["escaping-path"]),
+            ("files/all/secret.md", &["escaping-path"]),
+        ] {
+            let text = eval(&format!(r#", "files": ["{declared}"]"#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
+            let (_, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let codes: Vec<&str> =
+                diagnostics.iter().map(|said| said.code).filter(|code| *code != "skill-not-found").collect();
+            assert_eq!(codes, expected, "{declared}");
+        }
+    }
 }
