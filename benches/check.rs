@@ -1,7 +1,8 @@
 //! `practicum check` over ten thousand files, against reading and plainly parsing them.
 //!
 //! Run with `cargo bench --bench check`. Both are measured in turns in one run, because machines are
-//! noisy; only the ratio means anything. Also how long the program takes to say its version.
+//! noisy; only the ratio means anything. Also what each case of a large file costs against each of a
+//! small one, and how long the program takes to say its version.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -31,6 +32,24 @@ fn main() {
         ratios.push(ratio);
     }
     println!("check of {FILES} files: median {:.2} times reading and parsing them", median(&mut ratios));
+
+    for (name, cases) in [("vague.practicum.yaml", vague as fn(usize) -> String), ("evals.json", leaking)] {
+        let per_case = |count: usize| {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join(name), cases(count)).expect("write");
+            let check = || {
+                let mut command = Command::new(program);
+                command.args(["check", "--json"]).arg(folder.path()).stdout(Stdio::null());
+                assert!(command.status().expect("starts").success());
+            };
+            let mut times: Vec<f64> =
+                (0..ROUNDS).map(|_| time(check).as_secs_f64() / count as f64 * 1e6).collect();
+            median(&mut times)
+        };
+        let (few, many) = (per_case(1000), per_case(20_000));
+        let ratio = many / few;
+        println!("a case of {name}: {few:.1} µs of 1,000, {many:.1} µs of 20,000, {ratio:.2} times");
+    }
 
     let mut starts: Vec<f64> = (0..50)
         .map(|_| {
@@ -122,6 +141,23 @@ fn skillet(number: usize) -> String {
         "timestamp: 2025-01-15T10:30:00Z\nname: comments\nprompt: \"Write a review comment for change {number}\"\n\
          expected: |\n  Uses the conventional comments format:\n  **issue** (blocking): what is wrong and why\n  Not only a description.\n"
     )
+}
+
+/// Cases each of which has something wrong that has to be found in the file.
+fn vague(count: usize) -> String {
+    let case = |n: usize| {
+        format!("  - {{id: case-{n}, prompt: Do {n}., checks: [{{judge: Does number {n} properly}}]}}\n")
+    };
+    format!("practicum: 1\ncases:\n{}", (0..count).map(case).collect::<String>())
+}
+
+fn leaking(count: usize) -> String {
+    let case = |n: usize| {
+        let expected = format!("It says the number {n} aloud");
+        serde_json::json!({"id": n, "prompt": format!("Work. {expected}."), "expectations": [expected]})
+    };
+    let evals: Vec<serde_json::Value> = (0..count).map(case).collect();
+    serde_json::json!({"skill_name": "counter", "evals": evals}).to_string()
 }
 
 fn native(number: usize) -> String {

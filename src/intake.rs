@@ -251,7 +251,7 @@ pub fn settle(
     let rivals: Vec<SkillRef> =
         ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
     let mut suites = reading.into_suites()?;
-    names::tell_apart(&mut suites);
+    notices.extend(names::tell_apart(&mut suites));
     for Placed { mut suite, project, .. } in suites {
         for rival in &rivals {
             if !suite.put_beside(rival.clone()) {
@@ -299,13 +299,12 @@ fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
 
 /// The same for looking at: nothing has to be installed or to exist.
 pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
-    let mut suites = reading.into_suites()?;
-    names::tell_apart(&mut suites);
-    outline_of(suites, layers)
+    outline_of(reading.into_suites()?, layers)
 }
 
 /// The same for suites that were read.
-pub fn outline_of(suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    names::tell_apart(&mut suites);
     let mut planned = Vec::new();
     for Placed { suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;

@@ -12,7 +12,7 @@ use crate::model::{
     Arm, Base, Case, Check, CheckKind, CheckResult, Diagnostics, Ended, Expect, Leave, Need, Observation,
     PassRule, RelPath, Span, Step, Stimulus, Suite, Usage, Verdict, Why, WorkspaceView,
 };
-use crate::quality::place_of;
+use crate::quality::Places;
 use crate::stage::FolderView;
 
 /// What an agent says that does nothing.
@@ -20,9 +20,9 @@ const IDLE: [(&str, &str); 2] = [("says nothing", ""), ("only says \"I'm done.\"
 
 /// Adds what is found to the file's other problems.
 pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Diagnostics) {
-    let mut answers = Vec::new();
+    let (mut answers, places) = (Vec::new(), Places::new(text));
     for case in &suite.cases {
-        let at = place_of(text, case);
+        let at = places.case(case);
         let answer = idle(suite, case, project);
         tell(case, &answer, at, diagnostics);
         answers.push(answer);

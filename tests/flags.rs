@@ -245,3 +245,27 @@ fn a_gate_by_name_overrides_and_adds() {
     let ran = project.run(&["try", "x", "--skill", "s", "--gate", "f1=2"]).exits(2);
     assert!(ran.stderr.contains("between 0 and 1"), "{}", ran.stderr);
 }
+
+/// Each of them has its own trials, rooms and gates, also when they are marked again.
+#[test]
+fn suites_of_one_name_are_told_apart_by_their_folders() {
+    let project = project(&cases(1));
+    for (skill, wanted) in [("north", "told"), ("south", "absent")] {
+        let check = format!("  - {{id: one, prompt: p, checks: [{{contains: {wanted}}}]}}\n");
+        let eval =
+            format!("practicum: 1\nworkspace: empty\nrun: {{agents: [shell], repeat: 2}}\ncases:\n{check}");
+        project.write(&format!("{skill}/evals/basic.practicum.yaml"), &eval);
+    }
+    let ran = project.run(&["run", "north", "south", "--json"]).exits(1);
+    assert!(ran.stderr.contains("2 suites are called basic"), "{}", ran.stderr);
+    let counts = |summary: &Value| -> Vec<(String, u64, u64)> {
+        let cases = summary["cases"].as_array().expect("cases");
+        let count = |case: &Value, key: &str| case[key].as_u64().expect("a number");
+        let row = |case: &Value| (case["suite"].to_string(), count(case, "passed"), count(case, "failed"));
+        cases.iter().map(row).collect()
+    };
+    let expected = [("\"north/basic\"".to_owned(), 2, 0), ("\"south/basic\"".to_owned(), 0, 2)];
+    assert_eq!(counts(&ran.json()), expected);
+    let again = project.run(&["grade", "latest", "--json"]).exits(1).json();
+    assert_eq!(counts(&again["summary"]), expected);
+}

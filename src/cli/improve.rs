@@ -4,7 +4,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::Carrying;
-use super::{complain, environment, print, print_json, run, runtime};
+use super::{complain, environment, print, print_json, run, runtime, setting};
 use crate::dialects::{Placed, to_native};
 use crate::improve::{
     self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop,
@@ -110,7 +110,7 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         target: args.target,
         force: args.force,
         max_seconds: args.max_time,
-        max_usd: layers.pick_global(&MAX_COST).map_err(IntakeError::from)?.value,
+        max_usd: setting(&layers, &MAX_COST)?,
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
     };
     let exam = exam_of(args, goal)?;

@@ -55,6 +55,7 @@ use crate::intake::IntakeError;
 use crate::model::counted;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
+use crate::settings::{Knob, Layers};
 use crate::store::{Index, Live, RunDir, StoreError};
 
 /// The practical exam for AI-agent skills.
@@ -284,6 +285,11 @@ fn sweep_up(run: &RunDir) -> bool {
 /// Writes one JSON document to standard output.
 fn print_json(document: &impl serde::Serialize) -> anyhow::Result<()> {
     print(&format!("{}\n", serde_json::to_string_pretty(document)?))
+}
+
+/// The value of a knob that no suite has a say in.
+fn setting<T>(layers: &Layers, knob: &Knob<T>) -> Result<T, IntakeError> {
+    Ok(layers.pick_global(knob)?.value)
 }
 
 /// The async runtime, as large as the machine.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::names::with_place;
+use super::names::is_called;
 use super::{Ask, IntakeError, read};
 use crate::dialects::{self, Place, Placed};
 use crate::discover::DiscoverError;
@@ -70,18 +70,18 @@ fn today(
     let dialect = dialects::dialect(&kept.origin.dialect).map(|dialect| dialect.name());
     let ask = Ask { paths: vec![kept.origin.path.clone()], dialect, ..Ask::default() };
     let name = then.map(|then| then.name.as_str()).or_else(|| kept.suite["name"].as_str());
-    let own = named(&ask, name, env)?;
-    // Some formats name their suites after the skill, which may have been the user's choice.
-    let chosen = || match then?.skills.as_slice() {
+    // The user may have chosen the skill. A file may need one, and some formats name their suites after it.
+    let chosen = then.and_then(|then| match then.skills.as_slice() {
         [SkillRef { path: Some(path), .. }] if Skill::read(path).is_ok() => Some(path.clone()),
         _ => None,
+    });
+    let found = match (named(&ask, name, env), chosen) {
+        (Ok(None) | Err(IntakeError::Missing(_)), Some(skill)) => {
+            named(&Ask { skill: Some(skill), ..ask }, name, env)?
+        }
+        (own, _) => own?,
     };
-    let Some(mut placed) = (match (own, chosen()) {
-        (None, Some(skill)) => named(&Ask { skill: Some(skill), ..ask }, name, env)?,
-        (own, _) => own,
-    }) else {
-        return Ok(None);
-    };
+    let Some(mut placed) = found else { return Ok(None) };
     // The run may have been about a skill of the user's choice.
     if let Some([skill]) = then.map(|then| then.skills.as_slice())
         && placed.suite.skills.iter().all(|own| own.name != skill.name)
@@ -108,13 +108,11 @@ fn named(
     if reading.has_errors() {
         return Err(IntakeError::Missing(ask.paths.iter().map(|path| broken(path)).collect()));
     }
-    let called = |placed: &Placed| {
-        let names = [&placed.suite.name].into_iter().cloned().chain(with_place(placed));
-        names.into_iter().find(|own| Some(own.as_str()) == name)
-    };
-    Ok(reading.into_suites()?.into_iter().find_map(|mut placed| {
-        placed.suite.name = called(&placed)?;
-        Some(placed)
+    let Some(name) = name else { return Ok(None) };
+    let mut suites = reading.into_suites()?.into_iter();
+    Ok(suites.find(|placed| is_called(placed, name)).map(|mut placed| {
+        name.clone_into(&mut placed.suite.name);
+        placed
     }))
 }
 

@@ -7,9 +7,10 @@ use futures_util::StreamExt;
 use futures_util::stream;
 use tokio::sync::mpsc::{self, UnboundedSender};
 
+use super::exam::{Exam, Part};
 use super::queue::{Next, Queue};
 use super::room::{self, Prepared};
-use super::{Exam, Part, Watched, may_begin, recorded, retry_of, sleep, tell, waiting_event, watch};
+use super::{Watched, recorded, sleep, tell, waiting_event, watch};
 use crate::aggregate::Tally;
 use crate::event::{RunEvent, Sinks};
 use crate::model::{Observation, ProbeRecord, Trial, TrialRecord, Trouble, Why};
@@ -21,7 +22,7 @@ use crate::skill::Skill;
 pub async fn probe_all(exam: &Arc<Exam>, tally: &mut Tally, sinks: &mut Sinks) -> bool {
     let (say, mut said) = mpsc::unbounded_channel();
     let mut probing = stream::iter(&exam.probes.trials)
-        .take_while(|_| std::future::ready(may_begin(exam, false)))
+        .take_while(|_| std::future::ready(exam.goes_on()))
         .map(|trial| probe(exam, trial, &say))
         .buffered(exam.jobs);
     let mut fired = 0;
@@ -49,7 +50,7 @@ async fn probe(exam: &Arc<Exam>, trial: &Trial, say: &UnboundedSender<RunEvent>)
     let mut queue = Queue::new(1);
     loop {
         let (record, trouble) = take(exam, trial).await;
-        match queue.settle(0, record, retry_of(exam, trial), Instant::now()) {
+        match queue.settle(0, record, exam.retry_of(trial), Instant::now()) {
             Next::Done { record, .. } => {
                 let skill = exam.probes.probed(trial).map_or("", |skill| &skill.name);
                 return ProbeRecord::new(skill, &record, trouble);

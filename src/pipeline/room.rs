@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::exam::{Exam, Part, SuiteMeans};
 use super::strangers::Strangers;
-use super::{Exam, Part, SuiteMeans, unfinished};
+use super::unfinished;
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;

@@ -9,7 +9,7 @@ use super::Args;
 use super::output::shared;
 use crate::cli::exam::{heed_interrupts, info};
 use crate::cli::report::Reports;
-use crate::cli::{environment, print, print_json, runtime};
+use crate::cli::{environment, print, print_json, runtime, setting};
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
 use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
@@ -86,7 +86,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         noise: read_noise(&project).map_err(|why| anyhow!(why))?,
         stop: stop.clone(),
         prices: shared.ledger.prices().clone(),
-        judge_jobs: layers.pick_global(&JUDGE_JOBS).map_err(IntakeError::from)?.value,
+        judge_jobs: setting(&layers, &JUDGE_JOBS)?,
         web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
     let (summary, records) = runtime.block_on(async {

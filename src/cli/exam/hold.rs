@@ -1,0 +1,204 @@
+//! From what is to be carried out to what came of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context, anyhow, bail};
+
+use super::info::info;
+use super::shown::{progress, show_estimate, show_plan};
+use super::trust::trust;
+use super::{Carrying, Errand, Held};
+use crate::agents::Login;
+use crate::cli::{runtime, setting, sweep_up};
+use crate::event::{Sink, Sinks};
+use crate::gateway::{Budget, Ledger, Prices};
+use crate::intake;
+use crate::key::Keys;
+use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
+use crate::plan::Plan;
+use crate::report::safe;
+use crate::run::Memory;
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT};
+use crate::stage::{Hidden, Rooms};
+use crate::store::{Cache, IndexSink, Live, RunDir, RunInfo, Scrubber, read_noise};
+use crate::web::Web;
+
+impl Carrying {
+    /// Carries it out. `None` if nothing was to be run.
+    pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
+        self.gates.apply(&mut errand.plan.suites);
+        let prior = errand.prior(!self.no_cache);
+        let scrubber = errand.scrubber();
+        let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
+        let jobs = setting(&errand.layers, &JOBS)?;
+        let probes = errand.probes(&prior)?;
+        if !self.quiet || self.dry_run {
+            show_plan(&errand.plan, prior.count(), probes.trials.len());
+            show_estimate(&errand.plan, &probes, &prior, &errand.project, jobs);
+        }
+        if self.dry_run {
+            return Ok(None);
+        }
+        let trusted = trust(&errand.plan, self.trust)?;
+        let noise = match self.count_flaky {
+            true => None,
+            false => read_noise(&errand.project).map_err(|why| anyhow!(why))?,
+        };
+        let retry =
+            Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
+        let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
+        let id = errand.run_id();
+        let rooms = Rooms::place(&id);
+        // Before there is a record: a run that may not begin leaves none.
+        let out_of_sight = [rooms.clone(), errand.project.clone()];
+        let sandbox = intake::sandbox(&errand.layers, &errand.plan, out_of_sight)?;
+        errand.notices.extend(sandbox.notice().map(str::to_owned));
+        let runtime = runtime().context("cannot start")?;
+        let run_dir = errand.open_run(id)?;
+        Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
+        let rooms = Rooms::make(rooms).context("cannot make rooms")?;
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&errand.project, &run_dir)));
+        sinks.extend(progress(self.quiet, &errand.environment));
+        let hidden = errand.hidden();
+        let Errand { plan, agents, ask, environment, .. } = errand;
+        let summary = runtime.block_on(async {
+            let exam = Exam {
+                suites: intake::means(&plan.suites, &ask, &environment, &shared).await?,
+                plan,
+                probes,
+                agents,
+                user_env: environment,
+                hidden,
+                sandbox,
+                rooms: rooms.path().to_owned(),
+                keep_workspaces: self.keep_workspaces,
+                trusted,
+                web: self.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
+                jobs,
+                judge_jobs,
+                memory: Memory::default(),
+                run_dir: run_dir.clone(),
+                scrubber,
+                ledger: Arc::clone(&shared.ledger),
+                stop: stopped_by(self.until),
+                prior,
+                pass_env: self.env.clone(),
+                fail_fast: self.fail_fast,
+                retry,
+                allow_unscored: self.allow_unscored,
+                noise,
+                stop_early: self.stop_early,
+            };
+            anyhow::Ok(examine(exam, Sinks::new(sinks)).await?)
+        })?;
+        Live::clear(run_dir.path());
+        if self.keep_workspaces {
+            eprintln!("workspaces kept in {}", rooms.keep().display());
+        }
+        Ok(Some(Held { summary, run_dir }))
+    }
+}
+
+impl Errand {
+    /// What need not run.
+    fn prior(&self, cached: bool) -> Prior {
+        let mut keys = Keys::new(&self.plan, &self.agents, &self.environment);
+        let keys = self.plan.trials.iter().map(|trial| keys.of(trial)).collect();
+        // A cassette is made, and played, by what is asked now.
+        let taped = self.ask.record.is_some() || self.ask.replay.is_some();
+        let cache = (!taped).then(|| Cache::of(&self.project));
+        Prior::look_up(&self.plan, keys, self.resumed.as_ref(), cache, cached)
+    }
+
+    fn probes(&self, prior: &Prior) -> anyhow::Result<Plan> {
+        Ok(match setting(&self.layers, &PROBE)? {
+            true => intake::probes(&self.plan, prior, &self.ask)?,
+            false => Plan::default(),
+        })
+    }
+
+    /// Knows the secrets of the environment and of the logins that agents are given.
+    fn scrubber(&self) -> Scrubber {
+        let logins = self.agents.values().filter_map(|agent| agent.credentials.login(&self.environment));
+        logins.fold(Scrubber::new(&self.environment), |scrubber, login| match login {
+            Login::Variable(_) => scrubber,
+            Login::File(path) => scrubber.and_in(&path),
+        })
+    }
+
+    fn run_id(&self) -> String {
+        match &self.resumed {
+            Some(run) => run.id().to_owned(),
+            None => RunDir::new_id(jiff::Timestamp::now()),
+        }
+    }
+
+    /// A new record, or that of the run that is gone on with, cleared of what it left behind.
+    fn open_run(&self, id: String) -> anyhow::Result<RunDir> {
+        if let Some(run) = &self.resumed {
+            if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+                bail!("run {} is still going on", run.id());
+            }
+            sweep_up(run);
+            return Ok(run.clone());
+        }
+        let run = RunDir::create(&self.project, id)?;
+        let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
+        let replayed = self.ask.replay.is_some();
+        run.write_info(&RunInfo { replayed, ..info(&self.plan, &run, scripted, self.notices.clone()) })?;
+        Ok(run)
+    }
+
+    /// The evals and all that tells of their answers.
+    fn hidden(&self) -> Hidden {
+        let suites = self.plan.suites.iter().flat_map(|planned| {
+            let scripts = [&planned.suite.run.script, &planned.script].into_iter().flatten();
+            std::iter::once(&planned.suite.origin.path).chain(scripts).cloned()
+        });
+        let given = [&self.ask.script, &self.ask.record, &self.ask.replay].into_iter().flatten();
+        Hidden::new(suites.chain(given.filter_map(absolute)))
+    }
+}
+
+fn absolute(path: &PathBuf) -> Option<PathBuf> {
+    std::path::absolute(path).ok()
+}
+
+/// A run that an interrupt ends, and that moment if there is one.
+fn stopped_by(until: Option<Instant>) -> Stop {
+    let stop = Stop::default();
+    tokio::spawn(heed_interrupts(stop.clone()));
+    if let Some(until) = until {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep_until(until.into()).await;
+            stop.after_running();
+        });
+    }
+    stop
+}
+
+/// What the run may spend, and what things cost.
+pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
+    let max_cost = setting(layers, &MAX_COST)?;
+    let max_tokens = setting(layers, &MAX_TOKENS)?;
+    let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
+    if let Some(usd) = max_cost {
+        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
+    }
+    Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
+}
+
+/// Once: let what runs finish. Twice: stop now. Either way the record is whole.
+pub async fn heed_interrupts(stop: Stop) {
+    if tokio::signal::ctrl_c().await.is_ok() {
+        eprintln!("stopping after what runs now; once more to stop at once");
+        stop.after_running();
+    }
+    if tokio::signal::ctrl_c().await.is_ok() {
+        stop.now();
+    }
+}

@@ -1,0 +1,88 @@
+//! What the user is shown of a plan before it is carried out, and while.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::path::Path;
+
+use crate::cli::counted;
+use crate::event::Sink;
+use crate::history::{Wanted, estimate};
+use crate::model::format_duration;
+use crate::pipeline::Prior;
+use crate::plan::Plan;
+use crate::report::{LiveView, Progress, safe};
+use crate::store::Index;
+
+pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
+    let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
+    let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
+    agents.sort_unstable();
+    agents.dedup();
+    eprintln!(
+        "plan: {} of {} in {} with {}",
+        counted(plan.trials.len(), "trial"),
+        counted(cases, "case"),
+        counted(plan.suites.len(), "suite"),
+        agents.join(", ")
+    );
+    if reused > 0 {
+        eprintln!(
+            "  {reused} reuse, {} run: nothing that decides the others has changed (--no-cache runs all)",
+            plan.trials.len() - reused
+        );
+    }
+    if probes > 0 {
+        let many = counted(probes, "probe");
+        eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
+    }
+    for planned in &plan.suites {
+        let settings = &planned.settings;
+        let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
+        let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
+        let beside =
+            if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
+        eprintln!(
+            "  {}: {}, at most {} each{}{scripted}",
+            safe(&planned.suite.name),
+            counted(planned.suite.cases.len(), "case"),
+            format_duration(settings.timeout.value),
+            safe(&beside)
+        );
+    }
+}
+
+/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
+pub fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+    let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
+    let to_run = plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index));
+    for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
+        let (planned, _) = plan.case(trial);
+        let kind = Wanted {
+            suite: planned.suite.name.clone(),
+            agent: trial.condition.agent.clone(),
+            model: trial.condition.model.clone(),
+            scripted: planned.script.is_some(),
+        };
+        *wanted.entry(kind).or_default() += 1;
+    }
+    if wanted.is_empty() {
+        return;
+    }
+    let text = match Index::of(project).and_then(|index| estimate(&index, &wanted)) {
+        Ok(estimate) => estimate.in_words(jobs),
+        Err(error) => format!("cost and time unknown: {error}"),
+    };
+    eprintln!("  estimate: {}", safe(&text));
+}
+
+/// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
+pub fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+    let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
+    let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
+    let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
+    match (quiet, looks) {
+        (true, _) => None,
+        (false, true) => Some(Box::new(LiveView::begin())),
+        (false, false) => Some(Box::new(Progress::new(std::io::stderr()))),
+    }
+}

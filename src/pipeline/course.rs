@@ -1,0 +1,224 @@
+//! A run while it goes on: which trials are begun, which are at work, and what has come of the others.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::task::{Id, JoinError, JoinSet};
+
+use super::exam::Exam;
+use super::queue::{Next, Queue};
+use super::reuse::{self, Known};
+use super::seats::{Seat, Seats};
+use super::{gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event};
+use crate::aggregate::{Outcome, Tally};
+use crate::event::{RunEvent, Sinks};
+use crate::model::{Ended, Summary, Trial, TrialRecord, Verdict, counted};
+use crate::store::StoreError;
+
+pub struct Course {
+    exam: Arc<Exam>,
+    sinks: Sinks,
+    tally: Tally,
+    started: Instant,
+    /// Whether the probes fired, so that what is to be measured can be.
+    ready: bool,
+    seats: Arc<Seats>,
+    queue: Queue,
+    running: JoinSet<TrialRecord>,
+    in_flight: BTreeMap<Id, usize>,
+    /// Whether a trial has failed.
+    failed: bool,
+}
+
+/// What a course has waited for.
+pub enum Happened {
+    TrialEnded(usize, Box<TrialRecord>),
+    /// A place was left, or a trial's wait is over.
+    MayBegin,
+    /// Nothing is at work, and nothing will be.
+    Over,
+}
+
+impl Course {
+    /// Says that the run begins, and carries out its probes.
+    pub async fn begin(exam: Exam, mut sinks: Sinks) -> Self {
+        let (started, exam) = (Instant::now(), Arc::new(exam));
+        let run = exam.run_dir.id().to_owned();
+        let at = jiff::Timestamp::now().to_string();
+        let trials = exam.plan.trials.len();
+        tell(&mut sinks, &RunEvent::RunStarted { schema_version: 1, run, at, trials });
+        if let Some(notice) = exam.sandbox.notice() {
+            tell(&mut sinks, &RunEvent::Notice { text: notice.to_owned() });
+        }
+        let mut tally = tally_of(&exam.plan);
+        let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
+        Self {
+            seats: Seats::new(exam.jobs, exam.judge_jobs),
+            queue: Queue::new(trials),
+            running: JoinSet::new(),
+            in_flight: BTreeMap::new(),
+            failed: false,
+            exam,
+            sinks,
+            tally,
+            started,
+            ready,
+        }
+    }
+
+    /// Begins as many trials as there are places for.
+    pub fn fill_seats(&mut self) {
+        while self.may_begin() {
+            let Some(seat) = self.seats.take() else { break };
+            let Some(index) = self.queue.take(Instant::now()) else { break };
+            self.begin_trial(index, seat);
+        }
+    }
+
+    fn may_begin(&self) -> bool {
+        self.exam.goes_on() && !(self.failed && self.exam.fail_fast)
+    }
+
+    /// Begins a trial, unless its result is known already or not needed.
+    fn begin_trial(&mut self, index: usize, seat: Seat) {
+        // What cannot be taken over is run.
+        if let Some(Ok((record, new))) = taken_over(&self.exam, index) {
+            self.tally.add(&record);
+            if new {
+                self.tell(&RunEvent::TrialFinished { record: Box::new(record) });
+            }
+            return;
+        }
+        if !self.ready || self.is_decided(index) {
+            return;
+        }
+        let event = started_event(&self.exam.plan, self.trial(index));
+        self.tell(&event);
+        let exam = Arc::clone(&self.exam);
+        let handle = self.running.spawn(async move { take(&exam, index, seat).await });
+        self.in_flight.insert(handle.id(), index);
+    }
+
+    /// Whether a trial is not needed any more, because those before it decide its case. What was already
+    /// begun has cost something, which only its record can tell.
+    fn is_decided(&mut self, index: usize) -> bool {
+        if !self.exam.stop_early || self.queue.was_tried(index) {
+            return false;
+        }
+        let trial = &self.exam.plan.trials[index];
+        let (planned, case) = self.exam.plan.case(trial);
+        self.tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
+    }
+
+    /// Waits until a trial ends, or one may begin.
+    pub async fn wait(&mut self) -> Happened {
+        let wakes_at = self.queue.wakes_at().filter(|_| self.seats.is_free() && self.may_begin());
+        if self.running.is_empty() && wakes_at.is_none() {
+            return Happened::Over;
+        }
+        tokio::select! {
+            Some(joined) = self.running.join_next_with_id() => self.ended(joined),
+            () = sleep(wakes_at) => Happened::MayBegin,
+            () = self.seats.freed() => Happened::MayBegin,
+        }
+    }
+
+    /// One panicking trial must not end the run.
+    fn ended(&mut self, joined: Result<(Id, TrialRecord), JoinError>) -> Happened {
+        let id = match &joined {
+            Ok((id, _)) => *id,
+            Err(error) => error.id(),
+        };
+        let Some(index) = self.in_flight.remove(&id) else { return Happened::MayBegin };
+        let record = joined.map_or_else(
+            |error| unfinished(&self.exam.plan, self.trial(index), Ended::Crashed, &error.to_string()),
+            |(_, record)| record,
+        );
+        Happened::TrialEnded(index, Box::new(record))
+    }
+
+    /// Counts a trial that has ended, unless it is to be tried again.
+    pub fn settle(&mut self, index: usize, record: TrialRecord) {
+        let exam = Arc::clone(&self.exam);
+        let trial = &exam.plan.trials[index];
+        match self.queue.settle(index, record, exam.retry_of(trial), Instant::now()) {
+            Next::Done { record, retried } => {
+                if retried && let Err(error) = exam.run_dir.write_record(&record, &exam.scrubber) {
+                    self.tell(&RunEvent::Notice { text: error.to_string() });
+                }
+                self.count(record);
+            }
+            Next::Again { wait, everyone, why } => {
+                // What cannot be set aside is written over.
+                let _ = exam.run_dir.set_aside(&exam.run_dir.trial(&trial.id));
+                self.tell(&waiting_event(&exam.plan, trial, wait, everyone, &why));
+            }
+        }
+    }
+
+    fn count(&mut self, record: Box<TrialRecord>) {
+        self.tally.add(&record);
+        self.failed |= record.verdict == Verdict::Fail;
+        if let Some(cache) = self.exam.prior.cache.as_ref().filter(|_| record.is_conclusive()) {
+            // A cache that cannot be written to only costs the next run.
+            let _ = cache.keep(self.exam.run_dir.id(), &record);
+        }
+        self.tell(&RunEvent::TrialFinished { record });
+    }
+
+    /// What has come of it all.
+    pub fn conclude(mut self) -> Result<Summary, StoreError> {
+        let exam = Arc::clone(&self.exam);
+        self.tally.allow_unscored(exam.allow_unscored);
+        if let Some(noise) = &exam.noise {
+            self.tally.know(noise);
+        }
+        let outcome = self.outcome();
+        if let (Outcome::OverBudget, Some(why)) = (outcome, exam.ledger.used_up()) {
+            let left = counted(self.queue.left(), "trial");
+            self.tell(&RunEvent::Notice { text: format!("the budget is used up: {why}; {left} not begun") });
+        }
+        if exam.ledger.is_blind() {
+            let text =
+                "not everything that was spent has a known price; the limit in money holds only for the rest";
+            self.tell(&RunEvent::Notice { text: text.to_owned() });
+        }
+        let seconds = self.started.elapsed().as_secs_f64();
+        let summary = self.tally.summary(exam.run_dir.id(), &gates(&exam.plan), seconds, outcome);
+        exam.run_dir.write_summary(&summary)?;
+        tell(&mut self.sinks, &RunEvent::RunFinished { summary: Box::new(summary.clone()) });
+        Ok(summary)
+    }
+
+    fn outcome(&self) -> Outcome {
+        let ledger = &self.exam.ledger;
+        let broke = ledger.cut() || (self.queue.left() > 0 && ledger.used_up().is_some());
+        match self.exam.stop.is_stopping() {
+            true => Outcome::Interrupted,
+            false if broke => Outcome::OverBudget,
+            false if !self.ready => Outcome::NotReady,
+            false => Outcome::Completed,
+        }
+    }
+
+    fn trial(&self, index: usize) -> &Trial {
+        &self.exam.plan.trials[index]
+    }
+
+    fn tell(&mut self, event: &RunEvent) {
+        tell(&mut self.sinks, event);
+    }
+}
+
+/// A trial that need not run, and whether it is new to this run's record.
+fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord, bool)>> {
+    match exam.prior.known.get(&index)? {
+        Known::Kept(record) => Some(Ok(((**record).clone(), false))),
+        Known::Reused { record, folder } => {
+            let trial = exam.plan.trials[index].id.clone();
+            let record = TrialRecord { trial, ..(**record).clone() };
+            Some(reuse::reuse(&record, folder, &exam.run_dir).map(|record| (record, true)))
+        }
+    }
+}
