@@ -2,12 +2,13 @@
 //!
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
+mod given_away;
 mod judges;
 mod names;
 mod stored;
 mod system_prompt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub use stored::{Stored, stored_suites};
 
 use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, DiscoverError, Search};
+use crate::discover::{self, By, DiscoverError, Found, Search};
 use crate::gateway::{
     Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, ScopeKind, Script, Scrub, Setup,
     Upstream,
@@ -32,6 +33,7 @@ use crate::skill::Skill;
 use crate::tree::closest;
 use crate::{modes, quality};
 
+use given_away::GivenAway;
 pub use judges::Bench;
 
 /// What the user wants to be examined.
@@ -132,21 +134,30 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         home: env.get("HOME").map(PathBuf::from),
     };
     let found = discover::discover(&search, &project_root)?;
+    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals());
     let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut projects = Projects::default();
-    let places: Vec<(PathBuf, Place)> = found
-        .into_iter()
-        .map(|found| {
-            let project = projects.of(&found.file);
-            (found.file, Place { root: found.root, project, plugins: plugins.clone() })
-        })
-        .collect();
-    let files = load_all(&places, forced);
-    let projects = places.into_iter().map(|(_, place)| place.project).collect();
-    let skill = match &ask.skill {
+    let skill = match &named_skill {
         Some(path) => Some(skill_at(path)?),
         None => None,
     };
+    let under_test = skill.as_ref().and_then(|skill| skill.path.clone());
+    let mut places = Vec::new();
+    let mut sought = Vec::new();
+    for Found { file, root, skill, by } in found {
+        let project = projects.of(&file);
+        let skill = under_test.clone().or(skill);
+        places.push((file, Place { root, project, plugins: plugins.clone(), skill }));
+        sought.push(by);
+    }
+    let files = load_all(&places, forced);
+    let projects = places.into_iter().map(|(_, place)| place.project);
+    let given = GivenAway::by(&files);
+    let kept = files.into_iter().zip(projects).zip(sought).filter_map(|((file, project), by)| {
+        let is_exam = by == By::Name || !given.has(&file.path);
+        is_exam.then_some((file, project))
+    });
+    let (files, projects) = kept.unzip();
     Ok(Reading { files, projects, skill })
 }
 
@@ -168,7 +179,7 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
         "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
     });
     let here = std::env::current_dir().unwrap_or_default();
-    let place = Place { root: here.clone(), project: project_root(&here), plugins: None };
+    let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
     Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
 }
@@ -354,7 +365,8 @@ fn choose_agents(
         agent.installed(layers.environment())?;
         names.push(name.clone());
     }
-    names.dedup();
+    let mut seen = HashSet::new();
+    names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
 }
 

@@ -162,6 +162,8 @@ fn a_trial_is_reused_only_while_nothing_that_decides_it_changes() {
     project.write("evals/e.practicum.yaml", &eval.replace("'number 7'", "'number 7 '"));
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
     assert!(ran.stderr.contains("49 reuse, 1 run"), "{}", ran.stderr);
+    let planned = project.run(&["run", "evals", "--dry-run", "--json"]).exits(0).json();
+    assert_eq!(planned["trials"], TRIALS);
     let toml = std::fs::read_to_string(project.path().join("practicum.toml")).expect("the agents");
     project.write("practicum.toml", &toml.replace("{prompt}\"", "{prompt}\", \"--more\""));
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);

@@ -18,6 +18,7 @@ use super::advising::Asking;
 use super::gates::Gates;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::report::Reports;
+use super::{list, print_json};
 use crate::agents::Agent;
 use crate::improve::Left;
 use crate::intake::Ask;
@@ -97,7 +98,7 @@ pub struct Carrying {
     /// Measure activation without first telling each agent once to use each skill
     #[arg(long, help_heading = ROOM)]
     no_probe: bool,
-    /// Show what would run, and run nothing
+    /// Show what would run, and run nothing; with --json, as `list` does
     #[arg(long, help_heading = SHOWN)]
     pub dry_run: bool,
     /// Leave the agents' workspaces where they are
@@ -210,7 +211,13 @@ impl Carrying {
     pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
         reports.check(self.json)?;
         let environment = errand.environment.clone();
-        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let planned = (self.dry_run && self.json).then(|| list::document(&errand.plan));
+        let Some(held) = self.hold(errand)? else {
+            if let Some(planned) = planned {
+                print_json(&planned)?;
+            }
+            return Ok(0);
+        };
         let exit = held.summary.exit;
         let mut results = Results::open(held.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);

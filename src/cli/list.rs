@@ -67,7 +67,8 @@ fn listed_file(Fixture { from, to, access: _ }: &Fixture) -> ListedFile {
     ListedFile { from: std::path::absolute(from).unwrap_or_else(|_| from.clone()), to: to.to_string() }
 }
 
-fn document(plan: &Plan) -> Listed {
+/// What is planned, as JSON tells it.
+pub fn document(plan: &Plan) -> Listed {
     let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
         let suite = &planned.suite;
         let cases = suite.cases.iter().enumerate().map(|(case_index, case)| ListedCase {

@@ -119,8 +119,8 @@ fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut 
     let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
     let node = file.given(key);
     let said = file.text(key, diagnostics).map(str::trim).filter(|said| !said.is_empty());
-    let Some((said, node)) = said.zip(node) else {
-        return reading::skill_beside(folder, &place.project, None, diagnostics);
+    let Some((said, node)) = said.zip(node).filter(|_| place.skill.is_none()) else {
+        return reading::skill_beside(folder, place, None, diagnostics);
     };
     // Joining an absolute path gives that path.
     let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
@@ -384,7 +384,7 @@ mod tests {
             let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
                 .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
             let source = testing::parse(evals.join("evals.json"), &text);
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
             let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
             let suite = suite.expect("a suite");
             assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");

@@ -46,7 +46,7 @@ impl StoredRun {
         let mut suites = Vec::new();
         for kept in &info.suites {
             let folder = kept.origin.path.parent().map(Path::to_owned).unwrap_or_default();
-            let place = Place { root: folder.clone(), project: folder.clone(), plugins: None };
+            let place = Place { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
             let text = kept.suite.to_string();
             let loaded = dialects::load_text(&folder.join("run.practicum.yaml"), text, &place);
             let problem = || {

@@ -184,12 +184,16 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
     let mut conditions = Vec::new();
     for agent in &planned.agents {
         for arm in arms(settings, case) {
-            conditions.push(Condition {
+            let condition = Condition {
                 agent: agent.clone(),
                 model: settings.model.value.clone(),
                 arm,
                 mode: settings.mode.value.clone(),
-            });
+            };
+            // Said twice is not done twice: a trial is known by its condition.
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
         }
     }
     conditions

@@ -37,8 +37,8 @@ impl Dialect for Native {
         }
     }
 
-    fn lower(&self, source: &Source, _place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        decode::suite(source, diagnostics)
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        decode::suite(source, place, diagnostics)
     }
 
     fn schema(&self) -> Value {

@@ -61,7 +61,7 @@ pub fn document(name: &str, path: &str) -> Value {
 pub fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
     let project = fixtures::folder().join(name);
     let source = parse(project.join(path), &document.to_string());
-    let place = Place { root: source.folder().to_owned(), project, plugins: None };
+    let place = Place { root: source.folder().to_owned(), project, plugins: None, skill: None };
     (source, place)
 }
 
@@ -145,7 +145,7 @@ proptest! {
     #[test]
     fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
         let folder = PathBuf::from(suites::FOLDER);
-        let place = Place { root: folder.clone(), project: folder, plugins: None };
+        let place = Place { root: folder.clone(), project: folder, plugins: None, skill: None };
         for dialect in DIALECTS {
             read_back(*dialect, &dialect.raise(&suite, Path::new(suites::FOLDER)), &place);
         }
