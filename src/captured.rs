@@ -233,6 +233,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        predicted: None,
         judging: None,
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 
 use ignore::WalkState;
@@ -17,6 +17,18 @@ pub struct Found {
     pub file: PathBuf,
     /// The folder below which its cases are named.
     pub root: PathBuf,
+    /// The skill for whose sake it was found, where it does not lie in it.
+    pub skill: Option<PathBuf>,
+    pub by: By,
+}
+
+/// How a file came to be found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum By {
+    /// The user names it.
+    Name,
+    /// It lies in a folder that was searched, and looks like evals.
+    Search,
 }
 
 /// Where to look.
@@ -33,7 +45,13 @@ pub struct Search {
 pub enum DiscoverError {
     #[error("there is no {0}")]
     Missing(PathBuf),
-    #[error("no eval files found; looked in {}", list(.0))]
+    #[error(
+        "no eval files found; looked in {}\n  \
+         They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
+        list(.0),
+        NAMES.join(", "),
+        ENDINGS.join(", *")
+    )]
     Nothing(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
@@ -53,24 +71,37 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
     } else {
         for path in &search.paths {
             let path = skillet_folder(path, search.home.as_deref()).unwrap_or_else(|| absolute(path));
-            match skill_at(&path) {
-                Some(skill) => found.extend(of_skill(&skill, &project_of(&skill), &mut searched)?),
-                None => found.extend(named(&path, &mut searched)?),
+            match (skill_at(&path), spec_of_command(&path)) {
+                (Some(skill), _) => found.extend(of_skill(&skill, &project_of(&skill), &mut searched)?),
+                (None, Some(spec)) => found.extend(named(&spec, &mut searched)?),
+                (None, None) => found.extend(named(&path, &mut searched)?),
             }
         }
     }
+    // A file that is reached twice counts once, below the wider of two folders.
     found.sort();
-    found.dedup();
+    found.dedup_by(|again, first| again.file == first.file);
+    searched.dedup();
     if found.is_empty() { Err(DiscoverError::Nothing(searched)) } else { Ok(found) }
+}
+
+impl Search {
+    /// The skill whose evals the user says are elsewhere.
+    pub fn skill_of_evals(&self) -> Option<PathBuf> {
+        match (&self.evals, self.paths.as_slice()) {
+            (Some(_), [path]) => skill_at(&absolute(path)),
+            (Some(_) | None, _) => None,
+        }
+    }
 }
 
 fn absolute(path: &Path) -> PathBuf {
     tidy(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// A bare word that is nothing here may be a folder of `~/.skillet/evals`.
+/// What is nothing here may be a folder of `~/.skillet/evals`.
 fn skillet_folder(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
-    let bare = path.components().count() == 1 && !path.exists();
+    let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
     let folder = home?.join(".skillet/evals").join(path);
     (bare && folder.is_dir()).then_some(folder)
 }
@@ -83,6 +114,13 @@ fn skill_at(path: &Path) -> Option<PathBuf> {
     path.join(SKILL_FILE).is_file().then(|| path.to_owned())
 }
 
+/// The spec that lies beside a command file.
+fn spec_of_command(path: &Path) -> Option<PathBuf> {
+    let is_text = path.extension().is_some_and(|ending| ending == "md") && path.is_file();
+    let spec = path.with_extension("eval.json");
+    (is_text && spec.is_file()).then_some(spec)
+}
+
 fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, DiscoverError> {
     if path.is_dir() {
         searched.push(path.to_owned());
@@ -91,7 +129,7 @@ fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, Discove
     // A broken link is there, and reading it will say what is wrong with it.
     if path.symlink_metadata().is_ok() {
         let root = path.parent().unwrap_or(path).to_owned();
-        return Ok(vec![Found { file: path.to_owned(), root }]);
+        return Ok(vec![Found { file: path.to_owned(), root, skill: None, by: By::Name }]);
     }
     Err(DiscoverError::Missing(path.to_owned()))
 }
@@ -106,11 +144,14 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     let Some(name) = skill.file_name() else { return Ok(Vec::new()) };
     let beside = skill.parent().and_then(Path::parent).map(|above| above.join("evals").join(name));
     let in_project = project.join("evals").join(name);
-    for place in beside.into_iter().chain([in_project]) {
+    let mut places = vec![in_project];
+    places.extend(beside);
+    places.dedup();
+    for place in places.into_iter().rev() {
         searched.push(place.clone());
         let found = below(&place);
         if !found.is_empty() {
-            return Ok(found);
+            return Ok(for_skill(found, skill));
         }
     }
     let all_evals = project.join("evals");
@@ -119,21 +160,25 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     for found in below(&all_evals) {
         let place = found.file.ancestors().find(|above| above.file_name() == Some(name)).map(Path::to_owned);
         if let Some(place) = place {
-            places.entry(place.clone()).or_default().push(Found { file: found.file, root: place });
+            places.entry(place.clone()).or_default().push(Found { root: place, ..found });
         }
     }
     if places.len() > 1 {
         let skill = name.to_string_lossy().into_owned();
         return Err(DiscoverError::Ambiguous { skill, places: places.into_keys().collect() });
     }
-    Ok(places.into_values().flatten().collect())
+    Ok(for_skill(places.into_values().flatten().collect(), skill))
+}
+
+fn for_skill(found: Vec<Found>, skill: &Path) -> Vec<Found> {
+    found.into_iter().map(|found| Found { skill: Some(skill.to_owned()), ..found }).collect()
 }
 
 /// Folders that never hold anyone's evals.
 const LEFT_OUT: [&str; 6] = [".git", ".practicum", "node_modules", "target", ".venv", "__pycache__"];
 
-/// Every eval file below a folder, as git sees the folder. Links are not followed, so that none
-/// can lead in circles.
+/// Every eval file below a folder, as git sees the folder. Links to folders are not followed, so that
+/// none can lead in circles; one to a file counts unless the file itself is there.
 fn below(folder: &Path) -> Vec<Found> {
     let found = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
@@ -151,16 +196,27 @@ fn below(folder: &Path) -> Vec<Found> {
     walk.run(|| {
         Box::new(|entry| {
             if let Ok(entry) = entry
-                && entry.file_type().is_some_and(|kind| kind.is_file())
+                && entry.path().is_file()
                 && holds_evals(entry.path())
                 && let Ok(mut found) = found.lock()
             {
-                found.push(Found { file: entry.into_path(), root: folder.to_owned() });
+                let (linked, root) = (entry.path_is_symlink(), folder.to_owned());
+                found.push((linked, Found { file: entry.into_path(), root, skill: None, by: By::Search }));
             }
             WalkState::Continue
         })
     });
-    found.into_inner().unwrap_or_default()
+    without_doubles(found.into_inner().unwrap_or_default())
+}
+
+/// Each file once: itself where it is there, else the first link to it.
+fn without_doubles(mut found: Vec<(bool, Found)>) -> Vec<Found> {
+    found.sort();
+    let mut real = HashSet::new();
+    let mut once = |found: &Found| {
+        real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
+    };
+    found.into_iter().filter(|(_, found)| once(found)).map(|(_, found)| found).collect()
 }
 
 /// Names that say what a file is.
@@ -176,10 +232,10 @@ fn holds_evals(path: &Path) -> bool {
     if name.ends_with(".yaml") || name.ends_with(".yml") {
         return head(path).is_some_and(|text| {
             let text = text.trim_start_matches('\u{feff}');
-            let has_key = |key: &str| text.lines().any(|line| line.starts_with(key));
-            let (prompt, expected) = (has_key("prompt:"), has_key("expected:"));
+            let has_key = |key: &str| text.lines().any(|line| has_top_key(line, key));
+            let (prompt, expected) = (has_key("prompt"), has_key("expected"));
             // One of the two may be misspelt, and must not take its eval out of the suite unseen.
-            prompt && expected || has_key("timestamp:") && (prompt || expected)
+            prompt && expected || has_key("timestamp") && (prompt || expected)
         });
     }
     name.ends_with(".json")
@@ -191,7 +247,18 @@ fn holds_evals(path: &Path) -> bool {
                 || has_key("expected_skill")
                 || has_key("expectation") && has_key("prompt")
                 || has_key("expectations") && has_key("prompt")
+                || has_key("evals") && has_key("prompt")
+                || has_key("rubric") && has_key("input")
         })
+}
+
+/// Whether a line of YAML begins with a key that nothing encloses, quoted or not.
+fn has_top_key(line: &str, key: &str) -> bool {
+    let plain = |line: &str| line.strip_prefix(key).map(str::to_owned);
+    let quoted =
+        |quote: char| line.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote).map(str::to_owned);
+    let after = plain(line).or_else(|| quoted('"')).or_else(|| quoted('\''));
+    after.is_some_and(|after| after.trim_start().starts_with(':'))
 }
 
 /// How much of a file is looked at before deciding whether it is worth reading.
@@ -320,10 +387,88 @@ mod tests {
                 None,
                 ok(&["a/1.yaml @a", "a/2.yaml @a", "a/3.yaml @a"]),
             ),
+            (
+                vec![
+                    ("a/1.yaml", "\"prompt\": p\n'expected' : e\n"),
+                    ("a/2.yaml", "x:\n  prompt: p\n  expected: e\n"),
+                ],
+                "a",
+                None,
+                ok(&["a/1.yaml @a"]),
+            ),
+            (
+                vec![
+                    ("a/1.json", r#"{"evals": [{"prompt": "p", "assertions": []}]}"#),
+                    ("a/2.json", r#"[{"input": "p", "rubric": []}]"#),
+                    ("a/3.json", r#"{"input": "p"}"#),
+                ],
+                "a",
+                None,
+                ok(&["a/1.json @a", "a/2.json @a"]),
+            ),
+            (
+                vec![("commands/c.md", "x"), ("commands/c.eval.json", "{}"), ("commands/d.eval.json", "{}")],
+                "commands/c.md",
+                None,
+                ok(&["commands/c.eval.json @commands"]),
+            ),
+            (vec![("commands/c.md", "x")], "commands/c.md", None, ok(&["commands/c.md @commands"])),
+            (
+                vec![skill, ("deep/in/s/evals.json", "{}")],
+                "skills/s",
+                Some("deep/in/s/evals.json"),
+                ok(&["deep/in/s/evals.json @deep/in/s"]),
+            ),
             (vec![], "nowhere", None, Err("missing")),
         ] {
             assert_eq!(check(&files, ask, evals), expected, "{files:?} {ask}");
         }
+    }
+
+    #[test]
+    fn a_file_is_found_once() {
+        let tree = tempfile::tempdir().expect("a folder");
+        let root = tree.path().canonicalize().expect("real");
+        for folder in ["elsewhere", "evals/inner"] {
+            std::fs::create_dir_all(root.join(folder)).expect("create");
+        }
+        for file in ["elsewhere/far.yaml", "evals/inner/near.yaml"] {
+            std::fs::write(root.join(file), EVAL).expect("write");
+        }
+        for (target, link) in [
+            ("../elsewhere/far.yaml", "evals/linked.yaml"),
+            ("../elsewhere/far.yaml", "evals/twice.yaml"),
+            ("inner/near.yaml", "evals/a.yaml"),
+            ("../elsewhere", "evals/folder"),
+            ("nowhere.yaml", "evals/broken.yaml"),
+        ] {
+            std::os::unix::fs::symlink(target, root.join(link)).expect("link");
+        }
+        let evals = root.join("evals");
+        let search = Search { paths: vec![evals.join("inner"), evals.clone()], ..Search::default() };
+        let found = discover(&search, &|path| path.to_owned()).expect("found");
+        let places: Vec<(PathBuf, PathBuf)> =
+            found.into_iter().map(|found| (found.file, found.root)).collect();
+        let expected = ["inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
+        assert_eq!(places, expected);
+    }
+
+    #[test]
+    fn the_skill_is_known_for_whose_sake_files_were_found() {
+        let tree = tempfile::tempdir().expect("a folder");
+        let root = tree.path().canonicalize().expect("real");
+        for file in ["x/skills/s/SKILL.md", "evals/s/evals.json", "other/t.json"] {
+            let file = root.join(file);
+            std::fs::create_dir_all(file.parent().expect("a folder")).expect("create");
+            std::fs::write(file, "{}").expect("write");
+        }
+        let skill = root.join("x/skills/s");
+        let search = Search { paths: vec![skill.clone()], ..Search::default() };
+        let found = discover(&search, &|_| root.clone()).expect("found");
+        assert_eq!(found.iter().map(|found| found.skill.as_ref()).collect::<Vec<_>>(), [Some(&skill)]);
+        assert_eq!(search.skill_of_evals(), None);
+        let elsewhere = Search { evals: Some(root.join("other")), ..search };
+        assert_eq!(elsewhere.skill_of_evals(), Some(skill));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Condition, ProbeRecord, Summary, TrialId, TrialRecord};
+use crate::model::{Condition, ProbeRecord, SkillJudged, Summary, TrialId, TrialRecord};
 
 /// One thing that happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -35,6 +35,10 @@ pub enum RunEvent {
     TrialFinished {
         record: Box<TrialRecord>,
     },
+    /// A judge was asked about the text of a skill.
+    SkillJudged {
+        judged: Box<SkillJudged>,
+    },
     /// Something about the run as a whole that a person should know.
     Notice {
         text: String,
@@ -44,9 +48,14 @@ pub enum RunEvent {
     },
 }
 
-/// Someone who listens. A sink that fails is told of and left out; it never stops the run.
+/// Someone who listens. A sink that fails is told of and left out. It never stops the run, unless it
+/// keeps the record: what nobody keeps is not worth paying for.
 pub trait Sink: Send {
     fn name(&self) -> &'static str;
+
+    fn keeps_record(&self) -> bool {
+        false
+    }
 
     fn hear(&mut self, event: &RunEvent) -> std::io::Result<()>;
 }
@@ -54,11 +63,17 @@ pub trait Sink: Send {
 /// The listeners, in order: the store comes first.
 pub struct Sinks {
     sinks: Vec<Box<dyn Sink>>,
+    lost_record: Option<String>,
 }
 
 impl Sinks {
     pub fn new(sinks: Vec<Box<dyn Sink>>) -> Self {
-        Self { sinks }
+        Self { sinks, lost_record: None }
+    }
+
+    /// Why nobody keeps what is told, if nobody does any more.
+    pub fn lost_record(&self) -> Option<&str> {
+        self.lost_record.as_deref()
     }
 
     /// Tells everyone. Gives the names of those who failed; they hear nothing more.
@@ -67,6 +82,9 @@ impl Sinks {
         self.sinks.retain_mut(|sink| match sink.hear(event) {
             Ok(()) => true,
             Err(error) => {
+                if sink.keeps_record() {
+                    self.lost_record = Some(error.to_string());
+                }
                 failed.push((sink.name(), error));
                 false
             }
@@ -81,11 +99,17 @@ mod tests {
 
     use super::*;
 
-    struct Broken;
+    struct Broken {
+        keeps_record: bool,
+    }
 
     impl Sink for Broken {
         fn name(&self) -> &'static str {
             "broken"
+        }
+
+        fn keeps_record(&self) -> bool {
+            self.keeps_record
         }
 
         fn hear(&mut self, _: &RunEvent) -> std::io::Result<()> {
@@ -108,11 +132,16 @@ mod tests {
 
     #[test]
     fn a_broken_sink_fails_alone_and_once() {
-        let heard = Arc::new(Mutex::new(0));
-        let mut sinks = Sinks::new(vec![Box::new(Broken), Box::new(Counting(Arc::clone(&heard)))]);
-        let event = RunEvent::Notice { text: "x".to_owned() };
-        assert_eq!(sinks.tell(&event).len(), 1);
-        assert_eq!(sinks.tell(&event).len(), 0);
-        assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+        for keeps_record in [false, true] {
+            let heard = Arc::new(Mutex::new(0));
+            let mut sinks =
+                Sinks::new(vec![Box::new(Broken { keeps_record }), Box::new(Counting(Arc::clone(&heard)))]);
+            let event = RunEvent::Notice { text: "x".to_owned() };
+            assert_eq!(sinks.lost_record(), None);
+            assert_eq!(sinks.tell(&event).len(), 1);
+            assert_eq!(sinks.tell(&event).len(), 0);
+            assert_eq!(*heard.lock().expect("unpoisoned"), 2);
+            assert_eq!(sinks.lost_record().is_some(), keeps_record);
+        }
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
+mod given_away;
 mod judges;
 mod names;
 mod stored;
 mod system_prompt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -15,24 +16,24 @@ use serde_json::json;
 
 pub use stored::{Stored, stored_suites};
 
-use crate::agents::{AGENTS, Agent};
+use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, DiscoverError, Search};
+use crate::discover::{self, By, DiscoverError, Found, Search};
 use crate::gateway::{
     Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, ScopeKind, Script, Scrub, Setup,
     Upstream,
 };
 use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, GateName, SkillRef, Suite, Trial};
+use crate::model::{Diagnostics, Expect, GateName, SandboxMode, SkillRef, Suite, Trial};
 use crate::pipeline::{Prior, Stand, SuiteMeans};
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
-use crate::settings::{
-    Layers, Projects, SANDBOX, Setting, Settings, SettingsError, own_agents, project_root,
-};
+use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
+use crate::tree::closest;
 use crate::{modes, quality};
 
+use given_away::GivenAway;
 pub use judges::Bench;
 
 /// What the user wants to be examined.
@@ -99,12 +100,12 @@ pub enum IntakeError {
     NotOfSuite { skill: String, suite: String },
     #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
     OwnRival { skill: String, suite: String },
-    #[error("there is no agent \"{name}\"; there are {known}")]
-    UnknownAgent { name: String, known: String },
+    #[error("there is no agent \"{name}\"; {hint}")]
+    UnknownAgent { name: String, hint: String },
     #[error("{0}")]
     Mode(String),
-    #[error(transparent)]
-    NotInstalled(#[from] crate::agents::LaunchError),
+    #[error("{0}; install it, or name another with --agent (practicum doctor tells which are here)")]
+    NotInstalled(LaunchError),
     #[error("the script {path} cannot be used")]
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },
     #[error(transparent)]
@@ -117,6 +118,13 @@ pub enum IntakeError {
     Gateway(std::io::Error),
 }
 
+// By hand, because a source would be told a second time.
+impl From<LaunchError> for IntakeError {
+    fn from(error: LaunchError) -> Self {
+        Self::NotInstalled(error)
+    }
+}
+
 /// Finds and reads eval files.
 pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
     let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
@@ -126,21 +134,30 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         home: env.get("HOME").map(PathBuf::from),
     };
     let found = discover::discover(&search, &project_root)?;
+    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals());
     let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut projects = Projects::default();
-    let places: Vec<(PathBuf, Place)> = found
-        .into_iter()
-        .map(|found| {
-            let project = projects.of(&found.file);
-            (found.file, Place { root: found.root, project, plugins: plugins.clone() })
-        })
-        .collect();
-    let files = load_all(&places, forced);
-    let projects = places.into_iter().map(|(_, place)| place.project).collect();
-    let skill = match &ask.skill {
+    let skill = match &named_skill {
         Some(path) => Some(skill_at(path)?),
         None => None,
     };
+    let under_test = skill.as_ref().and_then(|skill| skill.path.clone());
+    let mut places = Vec::new();
+    let mut sought = Vec::new();
+    for Found { file, root, skill, by } in found {
+        let project = projects.of(&file);
+        let skill = under_test.clone().or(skill);
+        places.push((file, Place { root, project, plugins: plugins.clone(), skill }));
+        sought.push(by);
+    }
+    let files = load_all(&places, forced);
+    let projects = places.into_iter().map(|(_, place)| place.project);
+    let given = GivenAway::by(&files);
+    let kept = files.into_iter().zip(projects).zip(sought).filter_map(|((file, project), by)| {
+        let is_exam = by == By::Name || !given.has(&file.path);
+        is_exam.then_some((file, project))
+    });
+    let (files, projects) = kept.unzip();
     Ok(Reading { files, projects, skill })
 }
 
@@ -162,7 +179,7 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
         "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
     });
     let here = std::env::current_dir().unwrap_or_default();
-    let place = Place { root: here.clone(), project: project_root(&here), plugins: None };
+    let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
     Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
 }
@@ -192,6 +209,7 @@ fn load_one(file: &Path, place: &Place, forced: Option<&'static dyn Dialect>) ->
     if let Some(suite) = &loaded.lowered.suite {
         quality::review(suite, &loaded.text, &mut loaded.lowered.diagnostics);
     }
+    loaded.lowered.diagnostics.sort();
     loaded
 }
 
@@ -257,7 +275,11 @@ pub fn settle(
                 suite.name
             ));
         }
-        notices.extend(names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)));
+        for notice in names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)) {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
         let script = choose_script(ask, &suite, &names);
         let mode_text =
             modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
@@ -279,9 +301,9 @@ fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
     let asks = suite.can_measure(GateName::Recall) && !agent.decoder.shows_skills;
     asks.then(|| {
         format!(
-            "the stream of agent {} shows no skills, so their copies for suite {} carry a marker line; where \
-             it does not turn up, whether a skill fired stays unknown",
-            agent.name, suite.name
+            "the stream of agent {} shows no skills, so their copies carry a marker line; where it does not \
+             turn up, whether a skill fired stays unknown",
+            agent.name
         )
     })
 }
@@ -334,12 +356,17 @@ fn choose_agents(
         }
         let Some(agent) = agents.get(name) else {
             let known: Vec<&str> = agents.keys().map(String::as_str).collect();
-            return Err(IntakeError::UnknownAgent { name: name.clone(), known: known.join(", ") });
+            let hint = match closest(name, &known) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            return Err(IntakeError::UnknownAgent { name: name.clone(), hint });
         };
         agent.installed(layers.environment())?;
         names.push(name.clone());
     }
-    names.dedup();
+    let mut seen = HashSet::new();
+    names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
 }
 
@@ -492,16 +519,16 @@ pub fn scripted(path: &Path) -> Result<Script, IntakeError> {
 
 /// The walls of a run. Behind them is all that would tell an agent what it is examined for.
 pub fn sandbox(
-    layers: &Layers,
+    wanted: SandboxMode,
+    env: &BTreeMap<String, String>,
     plan: &Plan,
     own: impl IntoIterator<Item = PathBuf>,
 ) -> Result<Sandbox, IntakeError> {
-    let env = layers.environment();
     let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
     for Planned { suite, project, script, .. } in &plan.suites {
         hidden.extend([project.clone(), suite.origin.path.clone()]);
         hidden.extend(script.iter().cloned());
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
-    Ok(Sandbox::build(layers.pick_global(&SANDBOX)?.value, env, hidden)?)
+    Ok(Sandbox::build(wanted, env, hidden)?)
 }

@@ -1,5 +1,8 @@
 //! Practicum gives agent skills their practical exam. `ARCHITECTURE.md` says how it is built.
 
+// They panic when nobody reads any more, and a run must not end with its reader.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
 pub mod agents;
 pub mod aggregate;
 pub mod builtin;

@@ -4,12 +4,16 @@
 //! `Marked`. The one path for trials that have just run and for those that are marked again.
 //! Never: runs an agent; finds anything in a run that did not come to its end.
 
+mod about_skill;
+
+pub use about_skill::{SkillText, judge_skill};
+
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Remarks, Rule, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why,
-    WorkspaceView,
+    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
+    Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -66,6 +70,8 @@ pub struct Marked {
     pub fired: Option<bool>,
     /// Which skills the run was about, and which it took up.
     pub skills: SkillUse,
+    /// What a model guessed of activation, where it was to.
+    pub predicted: Option<Prediction>,
     /// What the judge noticed beside what it was asked.
     pub remarks: Remarks,
     /// What is worth telling of the judge, and changes no verdict.
@@ -78,6 +84,11 @@ impl Jury<'_> {
         let (judge, prices) = (self.judge.as_ref().ok()?, self.prices?);
         let model = judge.model().to_owned();
         (!usage.is_none()).then(|| Judging { cost_usd: prices.cost(&model, usage), model, usage })
+    }
+
+    /// What the gateway has to tell once the judge is done there.
+    fn told_by(&self, scope: &Scope) -> impl Iterator<Item = String> {
+        scope.finish().into_iter().map(|note| format!("judge: {}: {note}", self.gateway))
     }
 }
 
@@ -159,8 +170,7 @@ impl Sheet<'_> {
         };
         let judge = judge.at(|api| scope.base_url_for(api));
         let mut marks = judge.mark(&questions, &exhibit, &jury.sitting).await;
-        let told = scope.finish().into_iter().map(|note| format!("judge: {}: {note}", jury.gateway));
-        marks.notes.extend(told);
+        marks.notes.extend(jury.told_by(&scope));
         marks
     }
 
@@ -177,6 +187,8 @@ impl Sheet<'_> {
             verdict: self.verdict(seen, &checks),
             fired: self.fired(seen),
             skills: self.skill_use(seen),
+            predicted: prediction_wanted(self.case)
+                .map(|wanted| Prediction { chosen: marks.chosen.take(), ..wanted }),
             checks,
             remarks: marks.remarks,
             notes: marks.notes,
@@ -281,16 +293,21 @@ pub fn unanswered(check: &Check, why: &Why) -> CheckResult {
 
 /// What is recorded of one thing that a check found.
 fn result(check: &Check, mark: Mark) -> CheckResult {
+    let scale = match &check.kind {
+        CheckKind::Judged(judged) => Some(judged.scale),
+        CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+    };
+    found(check.need, scale, mark)
+}
+
+fn found(need: Need, scale: Option<Scale>, mark: Mark) -> CheckResult {
     let Mark { check: _, id, finding, weak, flags, votes } = mark;
     CheckResult {
         check: id,
-        required: check.need == Need::Required,
+        required: need == Need::Required,
         verdict: finding.verdict,
         score: finding.score,
-        scale: match &check.kind {
-            CheckKind::Judged(judged) => Some(judged.scale),
-            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-        },
+        scale,
         rationale: finding.rationale,
         evidence: finding.evidence,
         weak,
@@ -303,6 +320,12 @@ fn result(check: &Check, mark: Mark) -> CheckResult {
 /// never counted with what was seen.
 pub fn expectation(case: &Case) -> Option<Expect> {
     observed_activation(case).map(|activation| activation.expect)
+}
+
+/// What of a case is to be guessed of activation, if anything is, before it was.
+pub fn prediction_wanted(case: &Case) -> Option<Prediction> {
+    let Activation { skills, expect, .. } = case.checks.iter().find_map(predicted)?;
+    Some(Prediction { expect: *expect, about: skills.clone(), chosen: None })
 }
 
 fn observed_activation(case: &Case) -> Option<&Activation> {

@@ -3,6 +3,7 @@
 //! In: a `Plan` and what it needs to be carried out. Out: `Summary`, and everything on disk.
 //! Never: knows a format, an agent or a check by name.
 
+mod about_skills;
 mod again;
 mod course;
 mod exam;
@@ -30,7 +31,7 @@ use self::room::Prepared;
 use self::seats::Seat;
 use crate::aggregate::{FireRule, SuiteGate, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::marking::{Marked, expectation};
+use crate::marking::{Marked, expectation, prediction_wanted};
 use crate::model::{
     Case, Ended, Given, Observation, PassRule, Remarks, Rivals, SkillUse, Suite, Summary, Trial, TrialRecord,
     Usage, Verdict, Why,
@@ -48,6 +49,7 @@ pub async fn examine(exam: Exam, sinks: Sinks) -> Result<Summary, StoreError> {
         course.fill_seats();
         match course.wait().await {
             Happened::TrialEnded(index, record) => course.settle(index, *record),
+            Happened::SkillJudged(judged) => course.note(judged),
             Happened::MayBegin => {}
             Happened::Over => break,
         }
@@ -118,6 +120,7 @@ fn recorded(
         checks: marked.checks,
         fired: marked.fired,
         skills: marked.skills,
+        predicted: marked.predicted,
         remarks: marked.remarks,
         judging: marked.judging,
         usage: seen.usage,
@@ -166,10 +169,14 @@ fn tally_of(plan: &Plan) -> Tally {
     tally
 }
 
-/// The suites of which anything is to be run.
+/// Where the suites stand of which anything is to be run.
+fn asked_at(plan: &Plan) -> BTreeSet<usize> {
+    plan.trials.iter().map(|trial| trial.suite).collect()
+}
+
+/// Those suites.
 fn asked(plan: &Plan) -> impl Iterator<Item = &Suite> {
-    let asked: BTreeSet<usize> = plan.trials.iter().map(|trial| trial.suite).collect();
-    asked.into_iter().map(|index| &plan.suites[index].suite)
+    asked_at(plan).into_iter().map(|index| &plan.suites[index].suite)
 }
 
 /// Their gates.
@@ -214,6 +221,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         seconds: 0.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        predicted: prediction_wanted(case),
         judging: None,
     }
 }

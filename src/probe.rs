@@ -39,8 +39,8 @@ pub fn diagnose(seen: &Observation, wanted: &Wanted<'_>) -> Option<Trouble> {
         .or_else(|| of_refusal(&seen.refused, name))
         .or_else(|| {
             let why = format!("whether {name} was taken up cannot be seen: {}", unseen?);
-            let hint = "give the agent a decoder that shows tool calls, or leave activation out with --only \
-                        artifact";
+            let hint = "give the agent a decoder that shows tool calls, or choose cases that are not about \
+                        activation with --case";
             Some(trouble(TroubleKind::NotSeen, why, hint))
         })
         .or_else(|| of_description(wanted))

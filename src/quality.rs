@@ -287,7 +287,7 @@ mod tests {
         let text = format!("practicum: 1\nskill: {{name: s}}\n{head}cases:\n{cases}");
         let mut diagnostics = Diagnostics::default();
         let source = Source::parse(Path::new("/x.yaml"), text, Syntax::Yaml, &mut diagnostics).expect("YAML");
-        let place = Place { root: "/".into(), project: "/".into(), plugins: None };
+        let place = Place { root: "/".into(), project: "/".into(), plugins: None, skill: None };
         let suite =
             dialect("native").expect("known").lower(&source, &place, &mut diagnostics).expect("a suite");
         assert!(!diagnostics.has_errors(), "{diagnostics:?}");

@@ -280,8 +280,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("good.md"), "# Notes\n").expect("write");
         let text = format!("practicum: 1\nskill: {{name: s}}\nworkspace: empty\ncases:\n{cases}\n");
-        let place =
-            Place { root: folder.path().to_owned(), project: folder.path().to_owned(), plugins: None };
+        let place = Place {
+            root: folder.path().to_owned(),
+            project: folder.path().to_owned(),
+            plugins: None,
+            skill: None,
+        };
         let loaded = load_text(&folder.path().join("e.practicum.yaml"), text, &place);
         let suite = loaded.lowered.suite.unwrap_or_else(|| panic!("{:?}", loaded.lowered.diagnostics));
         let mut found = Diagnostics::default();

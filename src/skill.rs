@@ -32,9 +32,9 @@ pub enum Form {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SkillError {
-    #[error("no skill at {0}: there is no SKILL.md and it is not a command file")]
+    #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]
     Missing(PathBuf),
-    #[error("the frontmatter of {0} cannot be read: {1}")]
+    #[error("the frontmatter of {0} cannot be read: {1}; practicum lint shows where")]
     Frontmatter(PathBuf, String),
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),

@@ -71,7 +71,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "modes", "pipeline",
-            "plan", "quality", "sandbox", "settings", "skill", "store",
+            "plan", "quality", "sandbox", "settings", "skill", "store", "tree",
         ],
     ),
     (

@@ -41,16 +41,19 @@ fn check_tells_all_problems_with_place_and_hint() {
         })
         .collect();
     let expected =
-        [("missing-key", 4, 5), ("unknown-check", 7, 9), ("invalid-pattern", 8, 16), ("unknown-key", 5, 5)];
+        [("missing-key", 4, 5), ("unknown-key", 5, 5), ("unknown-check", 7, 9), ("invalid-pattern", 8, 16)];
     assert_eq!(problems, expected);
-    assert_eq!(bad["problems"][1]["help"], "did you mean \"contains\"?");
+    assert_eq!(bad["problems"][2]["help"], "did you mean \"contains\"?");
     let good = &document["files"][1];
     assert_eq!((&good["suite"], &good["cases"], &good["ok"]), (&json!("good"), &json!(1), &json!(true)));
 
     let ran = project.run(&["check", "evals"]).exits(2);
-    for part in
-        ["bad.practicum.yaml:7:9", "did you mean \"contains\"?", "contain: Ahoy", "2 files, 1 case: 4 errors"]
-    {
+    for part in [
+        "--> evals/bad.practicum.yaml:7:9",
+        "did you mean \"contains\"?",
+        "contain: Ahoy",
+        "2 files, 1 case: 4 errors",
+    ] {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
     }
 }
@@ -61,6 +64,11 @@ fn check_of_nothing_is_an_error_that_says_where_it_looked() {
     let ran = project.run(&["check", "empty"]).exits(2);
     assert!(
         ran.stderr.contains("no eval files found; looked in") && ran.stderr.contains("empty"),
+        "{}",
+        ran.stderr
+    );
+    assert!(
+        ran.stderr.contains("*.practicum.yaml") && ran.stderr.contains("practicum init"),
         "{}",
         ran.stderr
     );
@@ -267,4 +275,33 @@ cases:
     ] {
         assert!(ran.stdout.contains(part), "{part}\n{}", ran.stdout);
     }
+}
+
+#[test]
+fn a_native_file_that_forgets_its_first_line_hears_of_it() {
+    let project = Project::new(&[("evals/e.practicum.yaml", "cases:\n  - {id: a, prompt: p}\n")]);
+    let ran = project.run(&["check", "evals"]).exits(2);
+    assert!(ran.stdout.contains("\"practicum\" is missing"), "{}", ran.stdout);
+}
+
+#[test]
+fn runs_say_what_they_were_of() {
+    let eval = "practicum: 1\nworkspace: empty\nrun: {agents: [shell]}\n\
+                cases: [{id: a, prompt: p, checks: [{contains: p}]}]\n";
+    let toml = "[agents.shell]\ncommand = [\"/bin/echo\", \"{prompt}\"]\n";
+    let mut files = vec![("practicum.toml", toml)];
+    let names: Vec<String> = (0..20).map(|n| format!("evals/s{n:02}.practicum.yaml")).collect();
+    files.extend(names.iter().map(|name| (name.as_str(), eval)));
+    let project = Project::new(&files);
+    let ran = project.run(&["run"]).exits(0);
+    // Twenty cases of one name, and none is shown twenty times.
+    assert!(ran.stderr.contains("(s07, shell, "), "{}", ran.stderr);
+    assert!(ran.stderr.contains("and 8 more suites"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("gates: 20 hold\n"), "{}", ran.stdout);
+    let ran = project.run(&["runs"]).exits(0);
+    assert!(ran.stdout.contains("20/20 passed  s00, s01, s02, …\n"), "{}", ran.stdout);
+    let ran = project.run(&["report", "--format", "md", "-o", "out/report.md"]).exits(0);
+    assert_eq!(ran.stderr, "wrote out/report.md\n");
+    let report = std::fs::read_to_string(project.path().join("out/report.md")).expect("a report");
+    assert!(report.starts_with("# Evaluation of s00, s01, s02 and 17 more suites\n"), "{report}");
 }

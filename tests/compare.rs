@@ -168,6 +168,9 @@ fn a_skill_against_an_earlier_version_of_itself() {
     assert_eq!(one["cases"][0]["before"], json!({"passed": 5, "runs": 5, "not_scored": 0}));
     let text = std::fs::read_to_string(project.path().join("gull/SKILL.md")).expect("the skill");
     assert!(text.contains("hello"), "the skill of today is untouched");
+    // Which is how it goes on after it was ended: the earlier skill lies elsewhere each time.
+    let again = compare("main").exits(1);
+    assert_eq!(again.stderr.matches("10 reuse, 0 run").count(), 2, "{}", again.stderr);
     let ran = compare("nowhere").exits(2);
     assert!(ran.stderr.contains("git knows no commit"), "{}", ran.stderr);
 }

@@ -177,3 +177,19 @@ fn a_block_that_cannot_be_run_is_refused() {
     };
     assert_eq!(blocks("a.md", text), Ok(vec![block]));
 }
+
+#[test]
+fn every_settings_file_that_is_shown_is_understood() {
+    let mut shown = 0;
+    for page in pages() {
+        let text = std::fs::read_to_string(&page).expect("a page");
+        for block in text.split("\n```toml\n").skip(1) {
+            let toml = block.split("\n```").next().expect("its end");
+            let project = common::Project::new(&[("practicum.toml", toml)]);
+            let ran = project.run(&["doctor"]).exits(0);
+            assert!(ran.stdout.starts_with("✓ project "), "{}:\n{}", page.display(), ran.stdout);
+            shown += 1;
+        }
+    }
+    assert!(shown > 0);
+}

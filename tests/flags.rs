@@ -181,6 +181,7 @@ fn a_trigger_query_passes_by_its_rate() {
 fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
     let project = project(&cases(1));
     let ran = project.run(&["doctor"]).exits(0);
+    assert!(ran.stdout.contains("sandbox: "), "{}", ran.stdout);
     for part in [
         "✗ agent claude",
         "install it",
@@ -244,6 +245,45 @@ fn a_gate_by_name_overrides_and_adds() {
     assert!(ran.stderr.contains("did you mean \"pass_rate\"?"), "{}", ran.stderr);
     let ran = project.run(&["try", "x", "--skill", "s", "--gate", "f1=2"]).exits(2);
     assert!(ran.stderr.contains("between 0 and 1"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_wrong_value_is_answered_with_what_would_be_right() {
+    let project = project(&cases(1));
+    let rows: &[(&[&str], i32, &str)] = &[
+        (&["--agent", "shel"], 2, "there is no agent \"shel\"; did you mean \"shell\"?"),
+        (&["--agent", "claude"], 3, "practicum doctor tells which are here"),
+        (&["--arm", "both"], 2, "--arm both: there is no arm \"both\"; there are with and without"),
+        (&["--timeout", "5min"], 2, "--timeout 5min: it must be a number of seconds, or like"),
+        (&["--grading-provider", "x"], 2, "--grading-provider x: it must be one of anthropic"),
+        (&["--judge-votes", "2"], 2, "--judge-votes 2: votes must be odd"),
+        (&["--max-cost", "-1"], 2, "--max-cost -1: it must be an amount of USD"),
+        (&["--env", "SEEN=1"], 2, "SEEN=… practicum run --env SEEN"),
+        (&["--case", "zz*", "--only", "artifact"], 2, "no case fits --case zz* --only artifact"),
+        (&["--resume", "evals"], 2, "--resume wants a run, and evals is none"),
+    ];
+    for (args, code, words) in rows {
+        let ran = project.run(&[&["run", "evals"], *args].concat()).exits(*code);
+        assert!(ran.stderr.contains(words), "{args:?}\n{}", ran.stderr);
+    }
+    // Before the plan is shown, and without running anything.
+    for args in [["--sandbox", "on"], ["--retries", "x"]] {
+        let ran = project.run(&[&["run", "evals"], &args[..]].concat()).exits(2);
+        assert!(!ran.stderr.contains("plan:"), "{}", ran.stderr);
+    }
+    let mut command = project.practicum(&["run", "evals"]);
+    let ran = Ran::of(command.env("PRACTICUM_REPEAT", "0").output().expect("starts")).exits(2);
+    assert!(ran.stderr.contains("PRACTICUM_REPEAT=0: it must be"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_empty_part_of_a_whole_is_no_error() {
+    let project = project(&cases(1));
+    let codes: Vec<i32> =
+        (1..=3).map(|part| project.run(&["run", "evals", "--shard", &format!("{part}/3")]).code).collect();
+    assert_eq!(codes, [0; 3]);
+    project.only_run();
+    project.run(&["run", "evals", "--shard", "1/3", "--case", "zz"]).exits(2);
 }
 
 /// Each of them has its own trials, rooms and gates, also when they are marked again.

@@ -299,6 +299,50 @@ fn what_a_judge_costs_is_told_apart() {
 }
 
 #[test]
+fn a_skill_is_judged_once_and_marking_again_asks_nothing_new() {
+    let project = project();
+    let about = "about_skill: [{ id: short, statement: The skill is short. }]\ncases:";
+    project.write("evals/g.practicum.yaml", &EVAL.replace("cases:", about));
+    let said = "  - when: The text of the skill
+    steps:
+      - usage: { input: 1000000, output: 0 }
+        tools:
+          - name: report_marks
+            input: { results: [{ id: short, verdict: pass, evidence: [Say ahoy.], reasoning: One line. }] }
+  - when: Use the skill greeter
+";
+    project.write("model.yaml", &MODEL.replace("  - when: Use the skill greeter\n", said));
+    project.write("prices.toml", "date = \"2026-01-01\"\n[models]\n\"claude-sonnet-4-6\" = { input = 1, output = 0, cache_read = 0, cache_write = 0 }\n");
+    let model = model(&project);
+    let args = ["--prices", "prices.toml", "--model", "nobody-knows", "--no-probe", "--repeat", "2"];
+    let summary = run(&project, Some(&model), &args).exits(0).json();
+    let judged = summary["skills_judged"].as_array().expect("a list");
+    assert_eq!(judged.len(), 1, "{summary}");
+    let (check, cost) = (&judged[0]["checks"][0], &judged[0]["judging"]["cost_usd"]);
+    assert_eq!((&check["verdict"], &check["evidence"][0]), (&"pass".into(), &"Say ahoy.".into()));
+    assert_eq!((&check["required"], cost), (&false.into(), &1.0.into()), "{judged:?}");
+    assert!(summary["judging"]["cost_usd"].as_f64().is_some_and(|all| all > 1.0), "{}", summary["judging"]);
+
+    let grade = || {
+        let mut grade = project.practicum(&["grade", "latest", "--json"]);
+        let grade =
+            grade.env("ANTHROPIC_BASE_URL", model.url("anthropic-messages")).env("ANTHROPIC_API_KEY", KEY);
+        Ran::of(grade.output().expect("practicum starts")).exits(0).json()["summary"].clone()
+    };
+    let again = grade();
+    assert_eq!(again["judging"], Value::Null, "{again}");
+    assert_eq!(again["skills_judged"][0]["checks"], judged[0]["checks"]);
+    // What ran is not what is there now, so what was said of it then is all that can be said.
+    project.write("greeter/SKILL.md", &format!("{SKILL}\nAnd wave.\n"));
+    let changed = grade();
+    assert_eq!(changed["skills_judged"][0]["checks"], judged[0]["checks"]);
+    assert_eq!(changed["skills_judged"][0]["text"], judged[0]["text"]);
+    assert_ne!(changed["skills_judged"][0]["notes"], Value::Null, "{changed}");
+    let (_, log) = model.interrupt();
+    assert_eq!(log.lines().count(), 9, "six by agents, two by judges of trials, one about the skill: {log}");
+}
+
+#[test]
 fn a_budget_holds_between_trials_of_an_agent_that_cannot_be_metered() {
     let project = project();
     project.write(

@@ -88,7 +88,7 @@ fn a_plan_says_what_it_will_take_by_what_it_took() {
 #[test]
 fn a_trend_follows_a_number() {
     let project = project();
-    assert!(project.run(&["trend"]).exits(0).stdout.contains("no run measured pass_rate"));
+    assert!(project.run(&["trend"]).exits(0).stdout.contains("no run has measured pass_rate"));
     let ids: Vec<Value> = (0..2).map(|_| run(&project)["run"].clone()).collect();
     let trend = project.run(&["trend", "--json"]).exits(0).json();
     let points = trend["points"].as_array().expect("points");

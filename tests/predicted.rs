@@ -69,6 +69,65 @@ fn a_wrong_guess_fails_and_one_that_cannot_be_had_is_neither() {
     assert_eq!(summary["totals"]["not_scored"], 2);
 }
 
+/// The four counts and what follows from them, of what was guessed and nothing else.
+#[test]
+fn guesses_have_rates_of_their_own() {
+    let project = project(&["What is the weather?", "Wash the dishes"]);
+    let summary = run(&project, &[], 1);
+    let found = &summary["predicted_activation"];
+    let counts = ["tp", "fp", "tn", "fn", "acceptable", "error"].map(|name| found[name].as_u64());
+    assert_eq!(counts, [1, 1, 1, 0, 0, 0].map(Some), "{found}");
+    for (rate, value, n) in [("precision", 0.5, 2), ("recall", 1.0, 1), ("accuracy", 2.0 / 3.0, 3)] {
+        let found = &found[rate];
+        assert_eq!((found["value"].as_f64(), found["n"].as_u64()), (Some(value), Some(n)), "{rate}: {found}");
+        assert!(
+            found["low"].as_f64() < Some(value) && found["high"].as_f64() >= Some(value),
+            "{rate}: {found}"
+        );
+    }
+    assert_eq!(found["f1"]["value"], 2.0 / 3.0);
+    assert_eq!((&found["skills"][0]["name"], &found["skills"][0]["fp"]), (&json!("clean"), &json!(1)));
+    assert_eq!(summary["activation"], Value::Null, "nothing was seen");
+    for case in summary["cases"].as_array().expect("cases") {
+        assert_eq!(case["fired"], json!({"yes": 0, "no": 0, "unknown": 1}), "{case}");
+    }
+    for (format, words) in [
+        ("text", "predicted activation, by a model and not seen: precision 0.50"),
+        ("md", "## Predicted Confusion Matrix"),
+        ("html", "<h2>Predicted activation, not seen</h2>"),
+    ] {
+        let report = project.run(&["report", "latest", "--format", format]).exits(0).stdout;
+        assert!(report.contains(words), "{format}: {report}");
+        for heading in ["  activation: ", "## Confusion Matrix", "<h2>Activation</h2>"] {
+            assert!(!report.contains(heading), "{format} takes a guess for what was seen");
+        }
+    }
+    let again = project.run(&["grade", "latest", "--script", "script.yaml", "--json"]).exits(1).json();
+    assert_eq!(again["summary"]["predicted_activation"], *found, "marked again");
+
+    let summary = run(&project, &["--no-judge", "--no-cache"], 3);
+    let found = &summary["predicted_activation"];
+    assert_eq!((&found["error"], &found["tp"]), (&json!(3), &json!(0)), "no answer is no guess: {found}");
+    assert_eq!(found["precision"]["value"], Value::Null, "{found}");
+}
+
+/// One suite with both: each has its own counts.
+#[test]
+fn what_was_guessed_and_what_was_seen_are_not_added_up() {
+    let suite = "practicum: 1\nskill: {name: clean, path: .claude/skills/clean}\nrun: {repeat: 1}\ncases:\n\
+        - {id: guessed, prompt: Tidy up my spreadsheet, activation: {expect: must, by: predicted}}\n\
+        - {id: seen, prompt: Tidy up my table, activation: must}\n";
+    let project = project(&[]);
+    project.write("evals.practicum.yaml", suite);
+    project
+        .write("script.yaml", &format!("{SCRIPT}  - when: Tidy up my table\n    steps: [I do nothing.]\n"));
+    let args = ["run", "evals.practicum.yaml", "--agent", "builtin", "--script", "script.yaml", "--json"];
+    let summary = project.run(&args).exits(1).json();
+    let counts = |of: &Value| ["tp", "fp", "tn", "fn"].map(|name| of[name].as_u64());
+    assert_eq!(counts(&summary["predicted_activation"]), [1, 0, 0, 0].map(Some), "{summary}");
+    assert_eq!(counts(&summary["activation"]), [0, 0, 0, 1].map(Some), "{summary}");
+}
+
 #[test]
 fn a_native_case_may_say_so_itself() {
     let suite = "practicum: 1\nskill: {name: clean, path: .claude/skills/clean}\nrun: {repeat: 1}\ncases:\n\

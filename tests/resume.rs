@@ -4,10 +4,10 @@ mod common;
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use common::{Project, processes_with};
+use common::{Project, Ran, processes_with, wait_until};
 use serde_json::Value;
 
 const TRIALS: usize = 50;
@@ -162,6 +162,8 @@ fn a_trial_is_reused_only_while_nothing_that_decides_it_changes() {
     project.write("evals/e.practicum.yaml", &eval.replace("'number 7'", "'number 7 '"));
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
     assert!(ran.stderr.contains("49 reuse, 1 run"), "{}", ran.stderr);
+    let planned = project.run(&["run", "evals", "--dry-run", "--json"]).exits(0).json();
+    assert_eq!(planned["trials"], TRIALS);
     let toml = std::fs::read_to_string(project.path().join("practicum.toml")).expect("the agents");
     project.write("practicum.toml", &toml.replace("{prompt}\"", "{prompt}\", \"--more\""));
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
@@ -189,4 +191,92 @@ fn a_trial_is_reused_only_while_nothing_that_decides_it_changes() {
     project.run(&["clean", "--keep", "0"]).exits(0);
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
     assert!(!ran.stderr.contains("reuse"), "a record that is gone cannot be reused: {}", ran.stderr);
+}
+
+/// The agents that were started so far. What a mode adds stands before the prompt.
+fn starts(project: &Project) -> usize {
+    let log = std::fs::read_to_string(project.path().join("starts.log")).unwrap_or_default();
+    log.lines().filter(|line| line.starts_with("number ")).count()
+}
+
+/// Starts a command, and ends it in this way once so many agents were started.
+fn end_after(project: &Project, args: &[&str], agents: usize, end: impl Fn(&mut Child)) -> Ran {
+    let mut child = project
+        .practicum(args)
+        .env("TMPDIR", project.path())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("starts");
+    wait_until(|| starts(project) >= agents);
+    end(&mut child);
+    Ran::of(child.wait_with_output().expect("gone"))
+}
+
+fn kill(child: &mut Child) {
+    child.kill().expect("SIGKILL");
+}
+
+fn again(project: &Project, args: &[&str]) -> Ran {
+    Ran::of(project.practicum(args).env("TMPDIR", project.path()).output().expect("starts"))
+}
+
+/// At most so many agents are at work when a command is ended.
+const AT_ONCE: usize = 4;
+
+#[test]
+fn a_comparison_that_was_ended_goes_on_when_it_is_asked_again() {
+    let project = project();
+    let compare =
+        ["compare", "evals", "--modes", "baseline", "smart", "-j", "4", "--sandbox", "off", "--json"];
+    let ran = end_after(&project, &compare, 10, |child| common::interrupt(child)).exits(130);
+    assert_eq!(ran.stdout, "", "half a run is compared with nothing");
+    assert!(ran.stderr.contains("interrupted; the same practicum compare again goes on"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("mode smart"), "no other run begins: {}", ran.stderr);
+    let interrupted = project.only_run();
+    let before = starts(&project);
+    assert!(before < TRIALS, "{before}");
+
+    // The run of the first mode is whole by then, and that of the second has begun.
+    end_after(&project, &compare, TRIALS + 10, kill);
+    let refused = again(&project, &["run", "--resume"]).exits(2);
+    assert!(refused.stderr.contains("the same practicum compare again goes on"), "{}", refused.stderr);
+    let listed = again(&project, &["runs"]).exits(0).stdout;
+    assert!(listed.contains("broken off; the same practicum compare again"), "{listed}");
+
+    let found = again(&project, &compare).exits(0).json();
+    let sides = ["before", "after"].map(|side| found["comparisons"][0][side]["name"].clone());
+    assert_eq!(sides, ["baseline", "smart"]);
+    let most = 2 * TRIALS + AT_ONCE;
+    assert!((2 * TRIALS..=most).contains(&starts(&project)), "{} agents were started", starts(&project));
+    assert!(interrupted.join("summary.json").exists());
+}
+
+#[test]
+fn a_measurement_of_noise_is_whole_or_goes_on() {
+    let project = project();
+    let noise = ["noise", "evals", "--repeat", "2", "-j", "4", "--sandbox", "off", "--json"];
+    let known = project.path().join(".practicum/noise.json");
+    let ran = end_after(&project, &noise, 10, |child| common::interrupt(child)).exits(130);
+    let id = project.only_run().file_name().expect("an id").to_string_lossy().into_owned();
+    let way_on = format!("practicum noise --resume {id} goes on with it");
+    assert!(ran.stderr.contains(&way_on), "{}", ran.stderr);
+    assert!(!known.exists(), "half a measurement is none");
+
+    end_after(&project, &["noise", "--resume"], TRIALS, kill);
+    let refused = again(&project, &["run", "--resume"]).exits(2);
+    assert!(refused.stderr.contains(&way_on), "{}", refused.stderr);
+    let found = again(&project, &["noise", "--resume", &id, "--json"]).exits(0).json();
+    let cases = found["cases"].as_array().expect("cases");
+    assert_eq!(cases.len(), TRIALS);
+    assert!(cases.iter().all(|case| case["runs"] == 2), "{found}");
+    assert!(known.exists());
+    let most = 2 * TRIALS + AT_ONCE;
+    assert!((2 * TRIALS..=most).contains(&starts(&project)), "{} agents were started", starts(&project));
+    project.only_run();
+
+    let run = again(&project, &["run", "evals", "-q", "--json"]).exits(0).json();
+    let run = run["run"].as_str().expect("an id");
+    let refused = again(&project, &["noise", "--resume", run]).exits(2);
+    assert!(refused.stderr.contains("is no measurement of noise"), "{}", refused.stderr);
 }

@@ -189,3 +189,49 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
     let told = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
     assert!(told.contains("the case was skipped: its setup failed"), "{told}");
 }
+
+#[test]
+fn a_reader_who_goes_away_does_not_end_a_run() {
+    for args in [&["run", "evals", "--no-cache"][..], &["run", "evals", "--explain"]] {
+        let project = rogue("unread", "echo done\n");
+        let mut command = project.practicum(args);
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let mut child = command.spawn().expect("starts");
+        drop((child.stdout.take(), child.stderr.take()));
+        assert_eq!(child.wait().expect("ends").code(), Some(0), "{args:?}");
+    }
+}
+
+#[test]
+fn a_record_that_cannot_be_kept_stops_the_run_and_it_can_be_resumed() {
+    let project = rogue("full", "echo done\n");
+    // A file that may not grow stands in for a disk that is full.
+    let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+    let program = env!("CARGO_BIN_EXE_practicum");
+    let args = ["run", "evals", "--repeat", "60", "-j", "1"];
+    let mut command = std::process::Command::new("/bin/bash");
+    command.args(["-c", script, program]).args(args).current_dir(project.path()).env("HOME", project.path());
+    let ran = Ran::of(command.output().expect("starts")).exits(3);
+    assert!(ran.stderr.contains("practicum run --resume goes on"), "{}", ran.stderr);
+    let begun = ran.stderr.lines().filter(|line| line.starts_with('[')).count();
+    assert!((1..60).contains(&begun), "{begun} trials were paid for\n{}", ran.stderr);
+    let summary = project.run(&["run", "--resume", "--json"]).exits(0).json();
+    assert_eq!(summary["totals"]["passed"], 60);
+}
+
+#[test]
+fn who_is_told_to_end_leaves_nothing_running_and_a_whole_record() {
+    for signal in ["-TERM", "-HUP"] {
+        let project = rogue("ended", "sleep 320\n");
+        let mut command = project.practicum(&["run", "evals", "-q"]);
+        command.stdout(std::process::Stdio::piped());
+        let child = command.spawn().expect("starts");
+        common::wait_until(|| !project.processes().is_empty());
+        let sent = std::process::Command::new("kill").args([signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill").success());
+        let ran = Ran::of(child.wait_with_output().expect("ends")).exits(130);
+        assert!(ran.stdout.contains("INTERRUPTED"), "{}", ran.stdout);
+        assert_eq!(project.processes(), [""; 0]);
+        assert!(project.only_run().join("summary.json").is_file());
+    }
+}

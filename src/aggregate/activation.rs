@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CaseKey;
 use super::case::CaseTally;
-use crate::model::{ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, Routed, TrialRecord};
+use crate::model::{
+    ActivationPart, ActivationRates, ActivationSummary, Arm, Expect, PredictedActivation, Routed, TrialRecord,
+};
 use crate::stats::{ALPHA, Confusion, rates};
 
 /// What the runs of a case say about activation.
@@ -68,14 +70,26 @@ impl Activity {
             return;
         }
         let fired = record.observed_firing();
-        self.all.add(expect, fired);
-        let activated = &record.skills.activated;
-        for skill in &record.skills.about {
-            let own = fired.map(|_| activated.contains(skill));
-            self.skills.entry(skill.clone()).or_default().add(expect, own);
-        }
+        self.count(expect, fired, &record.skills.about, &record.skills.activated);
         if fired.is_some() && !record.skills.about.is_empty() {
             self.route(record, expect);
+        }
+    }
+
+    /// The same of what was guessed, for those who keep guesses apart.
+    pub fn add_predicted(&mut self, record: &TrialRecord) {
+        let with_skill = record.condition.arm != Arm::WithoutSkill;
+        let Some(guess) = record.predicted.as_ref().filter(|_| with_skill) else { return };
+        self.expect = Some(guess.expect);
+        let chosen = guess.chosen.as_deref().unwrap_or_default();
+        self.count(guess.expect, guess.fires(), &guess.about, chosen);
+    }
+
+    fn count(&mut self, expect: Expect, fired: Option<bool>, about: &[String], activated: &[String]) {
+        self.all.add(expect, fired);
+        for skill in about {
+            let own = fired.map(|_| activated.contains(skill));
+            self.skills.entry(skill.clone()).or_default().add(expect, own);
         }
     }
 
@@ -106,6 +120,21 @@ impl Activity {
     }
 }
 
+/// `None` if nobody was to guess.
+pub fn predicted(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<PredictedActivation> {
+    let asked: Vec<&Activity> =
+        cases.values().map(|case| &case.predicted).filter(|guesses| guesses.expect.is_some()).collect();
+    let all = || rates_of(asked.iter().map(|guesses| &guesses.all));
+    (!asked.is_empty()).then(|| PredictedActivation { all: all(), skills: of_skills(&asked) })
+}
+
+/// Each skill alone.
+fn of_skills(asked: &[&Activity]) -> Vec<ActivationPart> {
+    let names: BTreeSet<&String> = asked.iter().flat_map(|activity| activity.skills.keys()).collect();
+    let one = |name: &&String| part(name, asked.iter().filter_map(|activity| activity.skills.get(*name)));
+    names.iter().map(one).collect()
+}
+
 /// `None` if no case asks about activation.
 pub fn summary(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<ActivationSummary> {
     let asked: Vec<(&CaseKey, &Activity)> = cases
@@ -116,8 +145,6 @@ pub fn summary(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<ActivationSummary
     if asked.is_empty() {
         return None;
     }
-    let skills: BTreeSet<&String> = asked.iter().flat_map(|(_, activity)| activity.skills.keys()).collect();
-    let of_skill = |name: &&String| part(name, asked.iter().filter_map(|(_, of)| of.skills.get(*name)));
     let parts = |of: fn(&CaseKey) -> &str| {
         let names: BTreeSet<&str> = asked.iter().map(|(key, _)| of(key)).collect();
         let one = |name: &&str| {
@@ -131,7 +158,7 @@ pub fn summary(cases: &BTreeMap<CaseKey, CaseTally>) -> Option<ActivationSummary
     });
     Some(ActivationSummary {
         all: rates_of(asked.iter().map(|(_, activity)| &activity.all)),
-        skills: skills.iter().map(of_skill).collect(),
+        skills: of_skills(&asked.iter().map(|(_, activity)| *activity).collect::<Vec<_>>()),
         modes: parts(|key| &key.mode),
         agents: parts(|key| &key.agent),
         routing: routing(asked.iter().map(|(_, activity)| *activity)),

@@ -39,6 +39,8 @@ pub struct CaseTally {
     fired: FiredCount,
     checks: Vec<CheckTally>,
     pub activity: Activity,
+    /// What a model guessed of it.
+    pub predicted: Activity,
     rule: Option<FireRule>,
     /// What was seen of it when nothing was changed.
     pub noise: Option<NoisyCase>,
@@ -84,6 +86,7 @@ impl CaseTally {
         }
         *self.endings.entry(record.ended).or_default() += 1;
         self.activity.add(record);
+        self.predicted.add_predicted(record);
         self.attempts.insert(record.attempt, Attempt::of(&record.verdict));
         match record.fired {
             Some(true) => self.fired.yes += 1,

@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, JudgingSummary, Noise, PassRate, ProbeRecord, Ratio,
-    Reliability, Rivals, Summary, Totals, TrialRecord, Usage, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, GateResult, Judging, JudgingSummary, Noise, PassRate, ProbeRecord,
+    Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -35,6 +35,7 @@ pub struct Tally {
     doubts: DoubtTally,
     probes: Vec<ProbeRecord>,
     rivals: Vec<Rivals>,
+    skills_judged: Vec<SkillJudged>,
     /// Trials that were left out on purpose and count neither way.
     skipped: u64,
     /// The share of trials that may stay unscored.
@@ -111,12 +112,23 @@ impl Tally {
             }
         }
         self.spend(record.usage, record.cost_usd);
-        if let Some(judging) = &record.judging {
-            let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
-            let all = self.judging.get_or_insert(free);
-            all.tokens.add(judging.usage);
-            all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
-        }
+        self.bill(record.judging.as_ref());
+    }
+
+    /// What was said of a skill's text, and what that took. Of several answers the last one counts.
+    pub fn add_skill(&mut self, judged: &SkillJudged) {
+        self.bill(judged.judging.as_ref());
+        let is_same = |known: &SkillJudged| (&known.suite, &known.skill) == (&judged.suite, &judged.skill);
+        self.skills_judged.retain(|known| !is_same(known));
+        self.skills_judged.push(judged.clone());
+    }
+
+    fn bill(&mut self, judging: Option<&Judging>) {
+        let Some(judging) = judging else { return };
+        let free = JudgingSummary { tokens: Usage::default(), cost_usd: Some(0.0) };
+        let all = self.judging.get_or_insert(free);
+        all.tokens.add(judging.usage);
+        all.cost_usd = all.cost_usd.zip(judging.cost_usd).map(|(sum, more)| sum + more);
     }
 
     /// Says which skills are beside those under test.
@@ -193,8 +205,10 @@ impl Tally {
             probes: self.probes.clone(),
             cases: self.case_summaries(),
             rivals: self.rivals.clone(),
+            skills_judged: self.skills_judged.clone(),
             doubts: self.doubts.summary(),
             activation: activation::summary(&self.cases),
+            predicted_activation: activation::predicted(&self.cases),
             arms: arms::summary(&self.cases, each),
             left_out: self.left_out,
         };

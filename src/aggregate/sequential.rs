@@ -1,4 +1,4 @@
-use crate::model::{Compared, Estimate, Summary};
+use crate::model::{ActivationRates, Compared, Estimate, Summary};
 
 /// What a run that was looked at while it went on may say. Intervals and tests for a number of runs
 /// that was fixed before would promise too much of one that was not.
@@ -15,10 +15,11 @@ pub fn without_intervals(mut summary: Summary) -> Summary {
     }
     if let Some(activation) = &mut summary.activation {
         let parts = activation.skills.iter_mut().chain(&mut activation.modes).chain(&mut activation.agents);
-        for rates in parts.map(|part| &mut part.rates).chain([&mut activation.all]) {
-            let of_all = [&mut rates.precision, &mut rates.recall, &mut rates.f1, &mut rates.accuracy];
-            of_all.into_iter().for_each(bare);
-        }
+        parts.map(|part| &mut part.rates).chain([&mut activation.all]).for_each(bare_rates);
+    }
+    if let Some(predicted) = &mut summary.predicted_activation {
+        let parts = predicted.skills.iter_mut().map(|part| &mut part.rates);
+        parts.chain([&mut predicted.all]).for_each(bare_rates);
     }
     if let Some(arms) = &mut summary.arms {
         let suites = arms.suites.iter_mut().map(|suite| &mut suite.result);
@@ -29,6 +30,11 @@ pub fn without_intervals(mut summary: Summary) -> Summary {
         }
     }
     summary
+}
+
+fn bare_rates(rates: &mut ActivationRates) {
+    let all = [&mut rates.precision, &mut rates.recall, &mut rates.f1, &mut rates.accuracy];
+    all.into_iter().for_each(bare);
 }
 
 fn bare(estimate: &mut Estimate) {

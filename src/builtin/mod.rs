@@ -71,7 +71,7 @@ pub async fn run_to<W: Write>(options: &Options, client: Result<Client, LlmError
         Ok(Ending::RateLimited | Ending::AuthFailed | Ending::ApiFailed | Ending::OverBudget) => 1,
         // There is no ending for this: whoever reads the stream sees that it broke off.
         Err(error) => {
-            eprintln!("practicum builtin agent: {error}");
+            let _ = writeln!(io::stderr(), "practicum builtin agent: {error}");
             1
         }
     }

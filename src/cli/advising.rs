@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::anyhow;
-
 use super::exam::ledger;
 use crate::improve::Adviser;
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
@@ -73,7 +71,12 @@ impl Asking {
         let settings = Settings::resolve(layers, suite).map_err(IntakeError::from)?;
         let script = self.ask.script.as_deref().or(script);
         let means = intake::adviser(&settings, script, &self.ask, environment, &shared).await?;
-        let judge = means.judge.map_err(|why| anyhow!(why))?;
+        let judge = means.judge.map_err(NoAdviser)?;
         Ok(Adviser::new(judge, means.gateway.map(|(gateway, _)| gateway), cancel))
     }
 }
+
+/// There is no model to be asked.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct NoAdviser(String);

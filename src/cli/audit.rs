@@ -7,13 +7,17 @@ use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-A check is doubted if it never fails, if it finds the same with and without the skill (rates less than
-five points apart), or if it finds now this and now that where the same was asked several times in one
+A check is doubted if it never fails, if it finds the same with and without the skill (rates less than \
+five points apart), or if it finds now this and now that where the same was asked several times in one \
 run. A doubt is a reason to look, not a proof.
 
 Exit codes:
   0  done, whatever was found
-  1  with --strict: a check is doubted")]
+  1  with --strict: a check is doubted
+
+Examples:
+  practicum audit --last 50
+  practicum audit --strict      for CI")]
 pub struct Args {
     /// Only this suite
     #[arg(long, value_name = "NAME")]

@@ -11,7 +11,7 @@ use crate::store::{RunDir, RunRow};
 #[command(after_help = "\
 Examples:
   practicum badge > badge.svg
-  practicum badge --format shields -o badge.json   for the endpoint badge of shields.io")]
+  practicum badge --format shields -o badge.json   for shields.io")]
 pub struct Args {
     /// The run: its id, a part of it, or latest, which is the latest that came to its end
     #[arg(default_value = "latest")]

@@ -63,8 +63,8 @@ impl Unseeing {
         let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
         match pairings.len() {
-            1 => eprintln!("1 case, judged in both orders"),
-            several => eprintln!("{several} cases, each judged in both orders"),
+            1 => say!("1 case, judged in both orders"),
+            several => say!("{several} cases, each judged in both orders"),
         }
         let judged = runtime().context("cannot start")?.block_on(async {
             let asking = carrying.asking();
@@ -168,7 +168,7 @@ fn versions(skill: &Path, one: u32, other: u32, project: &Path) -> anyhow::Resul
     if let Some((first, second)) = examined(one).zip(examined(other)) {
         return Ok((named(first, one), named(second, other)));
     }
-    eprintln!("note: not both versions were run, so the skills themselves are compared");
+    say!("note: not both versions were run, so the skills themselves are compared");
     let itself = |number: u32| {
         let request = "Write an agent skill for this purpose.";
         let outputs = Outputs::of_path(&versions.files(number)?, &Brief::documented(request))?;

@@ -45,7 +45,7 @@ pub fn main(args: Args) -> u8 {
     match runtime() {
         Ok(runtime) => code(runtime.block_on(run(options))),
         Err(error) => {
-            eprintln!("error: cannot start: {error}");
+            say!("error: cannot start: {error}");
             1
         }
     }

@@ -3,17 +3,17 @@ use super::{colour, complain, counted, environment, print, print_json};
 use crate::dialects::Loaded;
 use crate::intake::{self, Reading};
 use crate::model::{Diagnostic, Lowered, Severity};
-use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, safe};
+use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, shown_path};
 use crate::self_test::self_test;
 use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept
+Errors make a file unusable, warnings are about exams that prove little, notices tell what was kept \
 or ignored. Exit code 2 if any file has an error.
 
---self-test asks whether the exam can be failed and passed at all, without an agent or a model: a case
-that an agent which does nothing would pass is a warning, an oracle (an output that is known to be
+--self-test asks whether the exam can be failed and passed at all, without an agent or a model: a case \
+that an agent which does nothing would pass is a warning, an oracle (an output that is known to be \
 good) that fails is an error. Judges and commands are not asked, and cases that need them are named.
 
 Examples:
@@ -105,7 +105,7 @@ fn in_words(reading: &Reading, quiet: bool) -> String {
         if !quiet {
             let dialect = file.dialect.unwrap_or_default();
             let count = counted(suite.cases.len(), "case");
-            out.push_str(&format!("ok {} ({dialect}, {count})\n", safe(&file.path.display().to_string())));
+            out.push_str(&format!("ok {} ({dialect}, {count})\n", shown_path(&file.path)));
         }
     }
     let [errors, warnings, notices] = counts;

@@ -6,8 +6,12 @@ use crate::store::{Cache, Live, RunDir};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Without options only what killed runs left behind goes: their processes and workspaces. The records
-stay.")]
+Without options only what killed runs left behind goes: their processes and workspaces. The records \
+stay.
+
+Examples:
+  practicum clean              after a run that was killed
+  practicum clean --keep 20    only the newest twenty records")]
 pub struct Args {
     /// The project, or anything in it
     #[arg(default_value = ".")]

@@ -21,6 +21,9 @@ Cases are paired by their ids. A loss counts when chance alone would hardly make
 listed as a flip. A case that is gone or renamed counts as a loss unless --allow-missing is given. One run \
 of each case shows little: see practicum power.
 
+What --modes and --against run is several runs. If they are interrupted or killed, the same command goes on: \
+what finished is not run again (unless --no-cache is given).
+
 Exit codes: 0 nothing was lost, 1 something was (between runs, versions and arms; agents, models and modes \
 are only described), 3 what was compared is incomplete.
 
@@ -29,7 +32,7 @@ Examples:
   practicum compare latest --by arm              with the skill and without it
   practicum compare evals.json --modes baseline smart forced --output modes.md
   practicum compare skills/release-notes --against main --repeat 5
-  practicum compare 20261114-09 latest --blind   which outputs are better, asked of a judge
+  practicum compare 20261114-09 latest --blind   which outputs a judge prefers
   practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {
     /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
@@ -172,7 +175,7 @@ fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Resu
 fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let mut kept = Vec::new();
     for mode in &args.modes {
-        eprintln!("mode {}", safe(mode));
+        say!("mode {}", safe(mode));
         let held = hold(args, args.choices.clone().with_mode(mode), |_| Ok(()))?;
         let Some(held) = held else { continue };
         kept.push(Kept { name: mode.clone(), ..Kept::of(&held.run_dir)? });
@@ -187,9 +190,9 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
 
 fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
-    eprintln!("the skill at {}", safe(reference));
+    say!("the skill at {}", safe(reference));
     let before = hold(args, args.choices.clone(), |reading| put_back(reading, reference, aside.path()))?;
-    eprintln!("the skill as it is");
+    say!("the skill as it is");
     let after = hold(args, args.choices.clone(), |_| Ok(()))?;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
     let before = Kept { name: reference.to_owned(), ..Kept::of(&before.run_dir)? };
@@ -204,7 +207,8 @@ fn hold(
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
     let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
-    run::hold(evals, choices, args.carrying.clone(), amend)
+    // Nothing is compared with half a run, and after Ctrl-C no other begins.
+    run::hold(evals, choices, args.carrying.clone(), amend)?.map(Held::if_whole).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.

@@ -5,8 +5,8 @@ use super::{complain, print, program};
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  practicum completions bash > ~/.local/share/bash-completion/completions/practicum
-  practicum completions zsh > ~/.zfunc/_practicum       for a folder of your $fpath
+  source <(practicum completions bash)            in ~/.bashrc
+  practicum completions zsh > ~/.zfunc/_practicum  into a folder of your $fpath
   practicum completions fish > ~/.config/fish/completions/practicum.fish")]
 pub struct Args {
     /// The shell

@@ -22,7 +22,7 @@ pub struct Args {
 pub fn main(args: Args) -> u8 {
     // As shells do: 126 is "found and could not be started".
     run(args).unwrap_or_else(|why| {
-        eprintln!("error: the sandbox cannot start its agent: {why}");
+        say!("error: the sandbox cannot start its agent: {why}");
         126
     })
 }

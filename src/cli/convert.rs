@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 
-use super::{colour, complain, environment, print};
+use super::{colour, complain, environment, print, tell};
 use crate::dialects::{self, Placed, RaisedFile};
 use crate::intake::{self, Ask};
 use crate::report::{render_diagnostics, safe};
@@ -45,7 +45,7 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
     let reading = intake::read(&ask, &environment())?;
     if reading.has_errors() {
         for file in &reading.files {
-            eprint!("{}", render_diagnostics(&file.lowered.diagnostics, &file.path, &file.text, colour()));
+            tell(&render_diagnostics(&file.lowered.diagnostics, &file.path, &file.text, colour()));
         }
         bail!("{} cannot be understood", args.file.display());
     }
@@ -64,7 +64,7 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
     };
     let raised = to.raise(suite, &folder);
     for loss in &raised.losses {
-        eprintln!("lost: {}", safe(loss));
+        say!("lost: {}", safe(loss));
     }
     match &args.output {
         None => raised.files.iter().try_for_each(|file| {
@@ -107,6 +107,6 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         std::fs::create_dir_all(parent)?;
     }
     std::fs::write(path, text)?;
-    eprintln!("wrote {}", path.display());
+    say!("wrote {}", path.display());
     Ok(())
 }

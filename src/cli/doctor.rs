@@ -1,12 +1,22 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::{environment, print};
 use crate::agents::Login;
 use crate::intake;
+use crate::model::SandboxMode;
+use crate::sandbox::Sandbox;
 use crate::settings::{Layers, project_root};
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Nothing is asked of a vendor and nothing is changed. Not every agent has to be here: one that is installed \
+and logged in is enough, and with --script not even that. The exit code is 0 whatever is missing.
+
+Examples:
+  practicum doctor                 of this project, with agents of its own
+  practicum doctor path/to/project")]
 pub struct Args {
     /// The project, or anything in it
     #[arg(default_value = ".")]
@@ -37,7 +47,7 @@ pub fn main(args: Args) -> u8 {
 fn examine(project: &std::path::Path) -> Vec<Finding> {
     let env = environment();
     let mut findings = Vec::new();
-    let layers = match Layers::read(std::collections::BTreeMap::new(), env.clone(), project) {
+    let layers = match Layers::read(BTreeMap::new(), env.clone(), project) {
         Ok(layers) => {
             findings.push(Finding { good: true, what: format!("project {}", project.display()), fix: None });
             layers
@@ -66,16 +76,36 @@ fn examine(project: &std::path::Path) -> Vec<Finding> {
             Err(error) => findings.push(Finding {
                 good: false,
                 what: format!("agent {}: {error}", agent.name),
-                fix: Some(format!("install it, or run without it (--agent {})", "builtin")),
+                fix: Some("install it, or name another with --agent".to_owned()),
             }),
         }
     }
+    findings.push(walls(&env));
     findings.push(space(project));
     findings
 }
 
+/// What keeps agents in their rooms. Tried, as a run would.
+fn walls(env: &BTreeMap<String, String>) -> Finding {
+    let fix = "install bubblewrap (such as apt-get install bubblewrap) and allow user namespaces";
+    let tried = |mode| Sandbox::build(mode, env, []);
+    if tried(SandboxMode::Strict).is_ok() {
+        return Finding {
+            good: true,
+            what: "sandbox: bubblewrap, also for --sandbox strict".to_owned(),
+            fix: None,
+        };
+    }
+    let (good, what) = match tried(SandboxMode::Auto) {
+        Ok(sandbox) => (sandbox.holds(), sandbox.notice().unwrap_or_default().to_owned()),
+        Err(error) => (false, format!("sandbox: {error}")),
+    };
+    let what = if good { format!("{what}; --sandbox strict does not hold") } else { what };
+    Finding { good, what, fix: Some(fix.to_owned()) }
+}
+
 /// How the agent is logged in. Whether it still holds, only its vendor knows.
-fn login(agent: &crate::agents::Agent, env: &std::collections::BTreeMap<String, String>) -> Option<Finding> {
+fn login(agent: &crate::agents::Agent, env: &BTreeMap<String, String>) -> Option<Finding> {
     let variables = &agent.credentials.variables;
     if variables.is_empty() {
         return None;

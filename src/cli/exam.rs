@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use hold::{heed_interrupts, ledger};
+pub use hold::ledger;
 pub use info::info;
 
 use super::advising::Asking;
 use super::gates::Gates;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::report::Reports;
+use super::{list, print_json};
 use crate::agents::Agent;
 use crate::improve::Left;
 use crate::intake::Ask;
@@ -35,7 +36,7 @@ pub struct Carrying {
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
-    #[arg(long, value_name = "NAME", help_heading = ROOM)]
+    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
     env: Vec<String>,
     /// Start no more trials once one has failed
     #[arg(long, help_heading = LIMITS)]
@@ -60,7 +61,7 @@ pub struct Carrying {
     #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
     /// Stop when the run has spent this much, in USD
-    #[arg(long, value_name = "USD", help_heading = LIMITS)]
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
     max_cost: Option<String>,
     /// Stop when the run has used this many tokens, those from a cache included
     #[arg(long, value_name = "N", help_heading = LIMITS)]
@@ -97,7 +98,7 @@ pub struct Carrying {
     /// Measure activation without first telling each agent once to use each skill
     #[arg(long, help_heading = ROOM)]
     no_probe: bool,
-    /// Show what would run, and run nothing
+    /// Show what would run, and run nothing; with --json, as `list` does
     #[arg(long, help_heading = SHOWN)]
     pub dry_run: bool,
     /// Leave the agents' workspaces where they are
@@ -112,6 +113,9 @@ pub struct Carrying {
     /// When no more trials are started.
     #[arg(skip)]
     until: Option<Instant>,
+    /// The id of the run, if it was decided before.
+    #[arg(skip)]
+    id: Option<String>,
 }
 
 /// What is to be carried out.
@@ -134,8 +138,40 @@ pub struct Held {
     pub run_dir: RunDir,
 }
 
+/// An exam that did not come to its end, and nothing may be made of the half of it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}; {way_on}")]
+pub struct CutShort {
+    why: &'static str,
+    way_on: String,
+    pub exit: u8,
+}
+
+impl Held {
+    /// The same, for those who can make nothing of half of it.
+    pub fn if_whole(self) -> anyhow::Result<Self> {
+        let exit = self.summary.exit;
+        let why = match exit {
+            130 => "interrupted",
+            4 => "stopped by its budget",
+            _ => return Ok(self),
+        };
+        let way_on = self.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+        Err(CutShort { why, way_on, exit }.into())
+    }
+}
+
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
     text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn parse_variable(name: &str) -> Result<String, String> {
+    match name.split_once('=') {
+        Some((name, _)) => Err(format!(
+            "only its name is given, and its value is yours: {name}=… practicum run --env {name}"
+        )),
+        None => Ok(name.to_owned()),
+    }
 }
 
 impl Carrying {
@@ -175,7 +211,13 @@ impl Carrying {
     pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
         reports.check(self.json)?;
         let environment = errand.environment.clone();
-        let Some(held) = self.hold(errand)? else { return Ok(0) };
+        let planned = (self.dry_run && self.json).then(|| list::document(&errand.plan));
+        let Some(held) = self.hold(errand)? else {
+            if let Some(planned) = planned {
+                print_json(&planned)?;
+            }
+            return Ok(0);
+        };
         let exit = held.summary.exit;
         let mut results = Results::open(held.run_dir).map_err(|why| anyhow!(why))?;
         let all_written = reports.write(&mut results, &environment);
@@ -190,6 +232,18 @@ impl Carrying {
         let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
         let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
         Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+    }
+
+    /// The same, with as much at once and shown as others want it.
+    #[must_use]
+    pub fn shown_as(self, now: &Self) -> Self {
+        Self { json: self.json || now.json, jobs: now.jobs.clone().or(self.jobs), ..self }
+    }
+
+    /// The same as a run of this id.
+    #[must_use]
+    pub fn with_id(self, id: &str) -> Self {
+        Self { id: Some(id.to_owned()), ..self }
     }
 
     /// Whether it writes a cassette or plays one.

@@ -2,6 +2,11 @@ use super::{complain, print};
 use crate::score::FORMATS;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Each line is a name, an example of it, and the regular expression that decides. In an eval file:
+
+  checks:
+    - has_format: { format: email, count: 2 }")]
 pub struct Args {
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]

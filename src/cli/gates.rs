@@ -16,8 +16,8 @@ pub struct Gates {
 const LONG_HELP: &str = "\
 Let this gate decide, in place of the files' own of that name or beside theirs (repeatable).
 
-A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate,
-criteria_pass_rate, mean_score (of judged checks), stability, and of activation precision, recall,
+A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate, \
+criteria_pass_rate, mean_score (of judged checks), stability, and of activation precision, recall, \
 f1, accuracy. all_cases_pass=0 takes back that every case must pass.";
 
 impl Gates {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
-use super::{complain, environment, print, runtime};
+use super::{complain, environment, interrupts, print, runtime};
 use crate::gateway::{
     Answer, Cassette, Gateway, Ledger, Meter, Prices, Record, Replay, ScopeKind, Setup, Upstream,
 };
@@ -17,9 +17,13 @@ use crate::store::Scrubber;
 #[command(
     group(clap::ArgGroup::new("mode").required(true).args(["script", "replay", "record", "meter"])),
     after_help = "\
-Prints a line of JSON with the base URL for each API, then serves until interrupted. Each request is
-a line on standard error. The credential for the upstream comes from the vendors' own variables
-(ANTHROPIC_API_KEY, OPENAI_API_KEY); clients of the gateway need none."
+Prints a line of JSON with the base URL for each API, then serves until interrupted. Each request is \
+a line on standard error. The credential for the upstream comes from the vendors' own variables \
+(ANTHROPIC_API_KEY, OPENAI_API_KEY); clients of the gateway need none.
+
+Examples:
+  practicum gateway --script script.yaml               an agent without a model
+  practicum gateway --record a.cassette.jsonl --port 8080"
 )]
 pub struct Args {
     /// Play a script
@@ -58,7 +62,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
     let ledger = Arc::new(Ledger::new(Default::default(), prices));
     let (answer, scopes) = answer(args, &environment)?;
     runtime().context("cannot start")?.block_on(async {
-        let log = Some(Arc::new(|line: &str| eprintln!("{}", safe(line))) as Arc<_>);
+        let log = Some(Arc::new(|line: &str| say!("{}", safe(line))) as Arc<_>);
         let setup = Setup { answer, ledger, port: args.port, log };
         let gateway = Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?;
         let open: Vec<_> = scopes
@@ -76,9 +80,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
                 print(&format!("{line}\n"))?;
             }
         }
-        tokio::signal::ctrl_c().await.context("cannot wait for an interrupt")?;
+        interrupts::any().await.context("cannot wait for an interrupt")?;
         for (_, scope) in &open {
-            scope.finish().iter().for_each(|note| eprintln!("note: {}", safe(note)));
+            scope.finish().iter().for_each(|note| say!("note: {}", safe(note)));
         }
         gateway.stop().await;
         Ok(())

@@ -15,30 +15,30 @@ mod stored;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  practicum grade latest                  the latest run, with today's checks and judge
+  practicum grade latest               the latest run, with today's checks
   practicum grade 20261115-21 --no-judge
   practicum grade --output answer.md --spec find-venues.eval.json
   practicum grade --output - --spec evals.yaml --case sql-* --json < answer.md
   practicum grade --output answer.md --spec evals.json --judge
 
-A stored run is marked by what was kept of it: no agent runs. The new marking is a run of its own
-that says what it was graded from; the old one stays as it was. What is no longer there (a
-workspace to run commands in, files that the agent left alone) is not scored. The exit codes are
+A stored run is marked by what was kept of it: no agent runs. The new marking is a run of its own \
+that says what it was graded from; the old one stays as it was. What is no longer there (a \
+workspace to run commands in, files that the agent left alone) is not scored. The exit codes are \
 those of run.
 
-A captured text is marked against every case of the eval file that a text can answer, in whatever
-format the file is; no skill, no agent and no model is needed. Judged checks are asked only with
---judge and are not scored otherwise. Checks of tools, files or activation need a run, and are not
+A captured text is marked against every case of the eval file that a text can answer, in whatever \
+format the file is; no skill, no agent and no model is needed. Judged checks are asked only with \
+--judge and are not scored otherwise. Checks of tools, files or activation need a run, and are not \
 scored either.
 
 Exit codes with --output:
-  0  every gate holds; without --judge, judged checks and their gates count neither way
+  0  every gate holds (without --judge, judged checks count neither way)
   1  a gate failed
   2  bad usage, an invalid eval file, or nothing in it that a text can answer
   3  a required check that was asked has no answer (see --allow-unscored)")]
 pub struct Args {
     /// The run to mark again: its id, a part of it, its path, or latest
-    #[arg(required_unless_present = "output", conflicts_with = "output")]
+    #[arg(conflicts_with = "output")]
     run: Option<String>,
     /// The captured text to mark instead, or - for standard input
     #[arg(long, value_name = "FILE", requires = "spec")]
@@ -86,7 +86,7 @@ pub fn main(args: &Args) -> u8 {
     let graded = match (&args.run, &args.output, &args.spec) {
         (Some(run), _, _) => stored::grade(args, run),
         (None, Some(output), Some(spec)) => output::grade(args, output, spec),
-        (None, _, _) => Err(anyhow!("name a run, or give --output and --spec")),
+        (None, _, _) => Err(anyhow!("name a run, such as latest, or a text with --output and --spec")),
     };
     graded.unwrap_or_else(|error| complain(&error))
 }

@@ -4,14 +4,14 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::Carrying;
-use super::{complain, environment, print, print_json, run, runtime, setting};
+use super::{complain, environment, interrupts, print, print_json, run, runtime, setting};
 use crate::dialects::{Placed, to_native};
 use crate::improve::{
     self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop,
     Means, Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun, Versions,
 };
 use crate::intake::{self, IntakeError, Reading};
-use crate::model::{Case, CheckKind, Digest, TrialId, TrialRecord, parse_duration};
+use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
@@ -96,7 +96,7 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
     }
     if args.description_only && args.rounds > MOST_DESCRIPTIONS {
-        eprintln!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
+        say!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
     }
     let project = project_root(versions.skill());
     let mut flags = args.choices.flags();
@@ -119,15 +119,14 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     let begun = Begun { schema_version: 1, goal, seed: args.seed, exam };
     let journal = Journal::open(versions.workspace(), &begun, args.anew).context("cannot keep a journal")?;
     if journal.resumed {
-        eprintln!("going on with the loop in {}", journal.path().display());
+        say!("going on with the loop in {}", journal.path().display());
     }
     if let Some(path) = journal.given_up.as_ref().filter(|_| !args.anew) {
         let path = path.display();
-        eprintln!(
-            "note: the loop that was stopped had other evals or settings, so another begins; see {path}"
-        );
+        say!("note: the loop that was stopped had other evals or settings, so another begins; see {path}");
     }
-    let cancel = heed_interrupts();
+    // Heeded also between runs, which heed it themselves.
+    let cancel = interrupts::heed_aside();
     let mut hands = Hands {
         args,
         goal,
@@ -171,21 +170,6 @@ fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
         parts.push(to_native(&suite, &root).to_string());
     }
     Ok(Digest::of_parts(parts.iter().map(String::as_bytes)))
-}
-
-/// Told of Ctrl-C also between runs, which heed it themselves.
-fn heed_interrupts() -> Cancel {
-    let cancel = Cancel::default();
-    let told = cancel.clone();
-    std::thread::spawn(move || {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        if let Ok(runtime) = runtime
-            && runtime.block_on(tokio::signal::ctrl_c()).is_ok()
-        {
-            told.cancel();
-        }
-    });
-    cancel
 }
 
 /// Does what the loop needs, with this machine's agents and models.
@@ -236,7 +220,7 @@ impl Hands<'_> {
 }
 
 impl Means for Hands<'_> {
-    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt> {
+    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt> {
         // Under its own name, which a skill without frontmatter has from its folder.
         let aside = tempfile::tempdir().map_err(Halt::failed)?;
         let copy = aside.path().join(self.skill.file_name().unwrap_or_default());
@@ -244,7 +228,7 @@ impl Means for Hands<'_> {
         Contents::of(skill).and_then(|contents| contents.copy_to(&copy)).map_err(Halt::failed)?;
         let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
-        let carrying = self.args.carrying.clone().within(left);
+        let carrying = self.args.carrying.clone().within(left).with_id(run);
         let held = run::hold(evals, choices, carrying, |reading| {
             examine_instead(reading, &self.skill, &copy, self.goal)
         });
@@ -261,13 +245,26 @@ impl Means for Hands<'_> {
             130 if self.cancel.is_cancelled() => Err(Halt::Interrupted),
             130 => Err(Halt::OutOfTime),
             4 => Err(Halt::OutOfMoney),
-            _ => Ok(run.id.clone()),
+            _ => Ok(()),
         };
-        Ok(Spent { value, cost_usd: paid_for(&run.records) })
+        Ok(Spent { value, cost_usd: run.paid() })
+    }
+
+    fn lost_in(&mut self, run: &str) -> Spent<f64> {
+        // One that has no folder was killed before anything was spent on it.
+        let Ok(dir) = RunDir::find(&self.project, run) else {
+            return Spent { value: 0.0, cost_usd: Some(0.0) };
+        };
+        let paid = StoredRun::read(&dir).map(|run| run.paid());
+        Spent { value: dir.went_on_for().as_secs_f64(), cost_usd: paid.unwrap_or(None) }
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.stored(run)?.with_skill().cloned().collect())
+    }
+
+    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt> {
+        Ok(self.stored(run)?.skills_judged.clone())
     }
 
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {
@@ -314,13 +311,8 @@ impl Means for Hands<'_> {
     }
 
     fn tell(&mut self, text: &str) {
-        eprintln!("{}", safe(text));
+        say!("{}", safe(text));
     }
-}
-
-/// What a run took itself; what it took over from others was paid for there.
-fn paid_for(records: &[TrialRecord]) -> Option<f64> {
-    records.iter().filter(|record| record.reused_from.is_none()).map(|record| record.cost_usd).sum()
 }
 
 /// Has a version examined in the skill's place, and only what the goal is about.

@@ -9,6 +9,9 @@ use crate::skill::{self, Form, Skill};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
+Writes three cases that are yours to fill in: one in which the skill must fire, one in which it must \
+not, and one about its work. What is there already stays as it is.
+
 Examples:
   practicum init skills/release-notes
   practicum init skills/release-notes --dialect writing-skills
@@ -50,7 +53,7 @@ fn init(args: &Args) -> anyhow::Result<()> {
         return write(&[evals]);
     }
     versions.snapshot("baseline")?;
-    eprintln!("wrote {}", versions.workspace().join("v0/skill").display());
+    say!("wrote {}", versions.workspace().join("v0/skill").display());
     // That is something, whether or not the evals are there.
     write_missing(&[evals]).map(drop)
 }
@@ -67,7 +70,7 @@ fn write(drafts: &[Draft]) -> anyhow::Result<()> {
 fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
     let (there, missing): (Vec<&Draft>, Vec<&Draft>) = drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
-        eprintln!("{} is there already and stays as it is", draft.path.display());
+        say!("{} is there already and stays as it is", draft.path.display());
     }
     for draft in &missing {
         let path = &draft.path;
@@ -77,7 +80,7 @@ fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
         let mut file =
             std::fs::File::create_new(path).with_context(|| format!("cannot write {}", path.display()))?;
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
-        eprintln!("wrote {}", path.display());
+        say!("wrote {}", path.display());
     }
     Ok(missing.len())
 }

@@ -12,7 +12,7 @@ use crate::tree::closest;
 Examples:
   practicum lint                         every skill in and below this folder
   practicum lint skills/release-notes    one skill
-  practicum lint --strict --json .       for CI: warnings count, findings as JSON
+  practicum lint --strict --json .       for CI: warnings count as well
   practicum lint --explain link-broken   what a rule wants, and why
 
 Exit codes:

@@ -7,6 +7,14 @@ use crate::report::{Listed, ListedCase, ListedFile, ListedSuite, ListedTrials, s
 use crate::settings::Layers;
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+Behind each case stands how often it would run with which agent, with the skill or without it. \
+Exit code 2 if a file cannot be understood.
+
+Examples:
+  practicum list                             every eval below this folder
+  practicum list skills/release-notes --arm with --arm without
+  practicum list . --json | jq '.suites[].name'")]
 pub struct Args {
     #[command(flatten)]
     evals: Evals,
@@ -36,7 +44,7 @@ fn list(args: &Args) -> anyhow::Result<u8> {
         print(&in_words(&plan))?;
     }
     if invalid {
-        eprintln!("error: some files cannot be understood and are not listed; practicum check says why");
+        say!("error: some files cannot be understood and are not listed; practicum check says why");
         return Ok(2);
     }
     Ok(0)
@@ -59,7 +67,8 @@ fn listed_file(Fixture { from, to, access: _ }: &Fixture) -> ListedFile {
     ListedFile { from: std::path::absolute(from).unwrap_or_else(|_| from.clone()), to: to.to_string() }
 }
 
-fn document(plan: &Plan) -> Listed {
+/// What is planned, as JSON tells it.
+pub fn document(plan: &Plan) -> Listed {
     let suites = plan.suites.iter().enumerate().map(|(index, planned)| {
         let suite = &planned.suite;
         let cases = suite.cases.iter().enumerate().map(|(case_index, case)| ListedCase {

@@ -2,6 +2,13 @@
 //!
 //! In: arguments. Out: an exit code. Never: contains logic that a library user would want.
 
+/// Tells a person something, as a line on standard error. One who went away must not end a run.
+macro_rules! say {
+    ($($words:tt)*) => {
+        $crate::cli::tell(&format!("{}\n", format_args!($($words)*)))
+    };
+}
+
 mod advising;
 mod audit;
 mod badge;
@@ -25,6 +32,7 @@ mod grade;
 mod headings;
 mod improve;
 mod init;
+mod interrupts;
 mod lint;
 mod list;
 mod man;
@@ -49,6 +57,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::{Context, anyhow};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
@@ -56,7 +65,8 @@ use crate::model::counted;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
 use crate::settings::{Knob, Layers};
-use crate::store::{Index, Live, RunDir, StoreError};
+use crate::store::{Index, Live, RunDir, RunInfo, StoreError};
+use advising::NoAdviser;
 
 /// The practical exam for AI-agent skills.
 ///
@@ -123,7 +133,7 @@ enum Command {
     List(Box<list::Args>),
     /// Write an eval file in another format
     Convert(convert::Args),
-    /// Look at what this machine has: agents, logins, disk
+    /// Look at what this machine has: agents, logins, sandbox, disk
     Doctor(doctor::Args),
     /// Write the first evals of a skill, for its author to go on from
     Init(init::Args),
@@ -203,13 +213,13 @@ fn program() -> clap::Command {
     Cli::command()
 }
 
-/// The arguments of a `run` command that was given before.
-fn parse_run(command: &[String]) -> anyhow::Result<run::Args> {
-    let words = std::iter::once("practicum").chain(command.iter().map(String::as_str));
-    match Cli::try_parse_from(words)?.command {
-        Command::Run(args) => Ok(*args),
-        _ => anyhow::bail!("it was no run"),
-    }
+/// A command that was given before, read again where it was given.
+fn given_before(run: &RunDir) -> anyhow::Result<(Command, RunInfo)> {
+    let info = run.info().map_err(|why| anyhow!(why))?;
+    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
+    let words = std::iter::once("practicum").chain(info.command.iter().map(String::as_str));
+    let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
+    Ok((given.command, info))
 }
 
 /// The user's environment, as far as it is text.
@@ -229,9 +239,9 @@ fn colour() -> bool {
 /// 2, a machine that cannot do it is 3.
 fn complain(error: &anyhow::Error) -> u8 {
     if let Some(IntakeError::Script { path, text, diagnostics }) = error.downcast_ref() {
-        eprint!("{}", render_diagnostics(diagnostics, path, text, colour()));
+        tell(&render_diagnostics(diagnostics, path, text, colour()));
     }
-    eprintln!("error: {}", safe(&format!("{error:#}")));
+    say!("error: {}", safe(&format!("{error:#}")));
     match error.downcast_ref::<IntakeError>() {
         Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_) | IntakeError::Sandbox(_)) => 3,
         Some(
@@ -246,9 +256,22 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Cassette(_)
             | IntakeError::Missing(_),
         ) => 2,
-        None if error.is::<StoreError>() || error.is::<run::NotReady>() => 3,
-        None => 2,
+        None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,
+        None if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_no_room) => 3,
+        None => error.downcast_ref::<exam::CutShort>().map_or(2, |cut| cut.exit),
     }
+}
+
+/// Whether nothing could be written there, whatever was asked for.
+fn is_no_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{FileTooLarge, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), FileTooLarge | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+}
+
+/// Writes to standard error. That nobody can hear it is nothing anyone could be told.
+fn tell(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 /// Writes to standard output. A reader who went away has seen enough.
@@ -264,11 +287,11 @@ fn print(text: &str) -> anyhow::Result<()> {
 /// The index of a project, up to date. What a person should know about it is said.
 fn index(project: &Path) -> anyhow::Result<Index> {
     if Index::is_to_be_made(project) {
-        eprintln!("note: the index of runs is made, which may take a while");
+        say!("note: the index of runs is made, which may take a while");
     }
     let index = Index::of(project)?;
     if let Some(notice) = index.notice() {
-        eprintln!("note: {}", safe(notice));
+        say!("note: {}", safe(notice));
     }
     Ok(index)
 }
@@ -295,4 +318,37 @@ fn setting<T>(layers: &Layers, knob: &Knob<T>) -> Result<T, IntakeError> {
 /// The async runtime, as large as the machine.
 fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
     tokio::runtime::Builder::new_multi_thread().enable_all().build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::program;
+
+    /// Paragraphs are wrapped to the terminal, so none is broken by hand; examples are not, so they fit.
+    #[test]
+    fn what_stands_below_the_options_is_readable_in_eighty_columns() {
+        for command in program().get_subcommands() {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = text.lines().collect();
+            for pair in lines.windows(2) {
+                let is_prose =
+                    |line: &str| !line.is_empty() && !line.starts_with(' ') && !line.ends_with(':');
+                assert!(!is_prose(pair[0]) || !is_prose(pair[1]), "{}: {pair:?}", command.get_name());
+            }
+            for line in lines.iter().filter(|line| line.starts_with(' ')) {
+                let width = line.chars().count();
+                assert!(width <= 80, "{}, {width} columns: {line}", command.get_name());
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_an_example() {
+        for command in program().get_subcommands().filter(|command| !command.is_hide_set()) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let name = command.get_name();
+            let shown = text.contains(&format!("practicum {name}"));
+            assert!(shown || ["formats", "reindex"].contains(&name), "{name}:\n{text}");
+        }
+    }
 }

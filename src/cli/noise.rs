@@ -1,19 +1,19 @@
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 
 use super::evals::{Choices, Evals};
-use super::exam::Carrying;
-use super::{complain, print, print_json, run};
+use super::exam::{Carrying, Held};
+use super::{Command, complain, print, print_json, run};
 use crate::compare::noise_of;
 use crate::model::{Noise, TrialRecord, counted};
 use crate::report::safe;
-use crate::store::{keep_noise, records};
+use crate::store::{RunDir, keep_noise, records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Runs every case several times with nothing changed, and keeps how often two runs differ in \
 .practicum/noise.json. Afterwards compare knows which differences are usual, and a case that is known to \
 be flaky cannot fail a gate alone (run --count-flaky lets it). Measure again when the skill, the agent or \
-the model changes much.
+the model changes much. Half a measurement is not kept: --resume goes on with it.
 
 Examples:
   practicum noise skills/release-notes             ten runs of each case
@@ -25,6 +25,9 @@ pub struct Args {
     choices: Choices,
     #[command(flatten)]
     carrying: Carrying,
+    /// Go on with a measurement that did not come to its end: only what is missing is run
+    #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
+    resume: Option<String>,
 }
 
 /// How often each case runs unless told otherwise.
@@ -34,20 +37,36 @@ pub fn main(args: Args) -> u8 {
     noise(args).unwrap_or_else(|error| complain(&error))
 }
 
+/// The command that began a measurement, to be given again.
+fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
+    let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
+    let begun = match super::given_before(&run)? {
+        (Command::Noise(args), _) => *args,
+        (_, info) => bail!("run {} is no measurement of noise; {}", run.id(), info.way_on()),
+    };
+    let carrying = begun.carrying.clone().shown_as(&now.carrying);
+    Ok(Args { resume: Some(run.id().to_owned()), carrying, ..begun })
+}
+
 fn noise(args: Args) -> anyhow::Result<u8> {
+    let args = match args.resume.clone() {
+        Some(wanted) => as_begun(args, &wanted)?,
+        None => args,
+    };
     let json = args.carrying.json;
     let project = args.evals.project();
     // What was kept from an earlier run would only repeat itself.
     let carrying = args.carrying.anew();
-    let Some(held) = run::hold(args.evals, args.choices.with_repeat(RUNS), carrying, |_| Ok(()))? else {
-        return Ok(0);
+    let choices = args.choices.with_repeat(RUNS);
+    let held = match args.resume {
+        Some(run) => run::hold_on(run, args.evals, choices, carrying)?,
+        None => run::hold(args.evals, choices, carrying, |_| Ok(()))?,
     };
+    let Some(held) = held.map(Held::if_whole).transpose()? else { return Ok(0) };
     let records: Vec<TrialRecord> = records(held.run_dir.path())?.into_values().collect();
     let measured = noise_of(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
-        eprintln!(
-            "error: no case has two runs with a verdict, so nothing is known of noise; see practicum show"
-        );
+        say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");
         return Ok(3);
     }
     keep_noise(&project, &measured).map_err(|why| anyhow!(why))?;

@@ -13,10 +13,10 @@ more than more repeats, because repeats of one case only tell about that case. W
 from case to case (--spread), repeats alone may never be enough.
 
 Examples:
-  practicum power --baseline 0.6 --effect 0.2              how many cases, run once on each side?
-  practicum power --baseline 0.6 --effect 0.2 --repeat 3   and if each runs three times?
-  practicum power --baseline 0.6 --effect 0.2 --cases 12   how often must twelve cases run?
-  practicum power --baseline 0.6 --cases 12 --repeat 5     what is the smallest gain they would show?")]
+  practicum power --baseline 0.6 --effect 0.2             how many cases?
+  practicum power --baseline 0.6 --effect 0.2 --repeat 3  and with 3 runs each?
+  practicum power --baseline 0.6 --effect 0.2 --cases 12  how often must 12 run?
+  practicum power --baseline 0.6 --cases 12 --repeat 5    what gain would show?")]
 pub struct Args {
     /// The pass rate now, or without the skill
     #[arg(long, value_name = "RATE", value_parser = parse_share)]

@@ -62,7 +62,7 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
     let proposed = match advice.answer {
         Ok(proposed) => proposed,
         Err(why) => {
-            eprintln!("error: {}", safe(&why));
+            say!("error: {}", safe(&why));
             return Ok(3);
         }
     };

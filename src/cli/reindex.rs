@@ -6,7 +6,7 @@ use crate::store::Index;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-The index, .practicum/index.db, only repeats what the run directories say, and keeps up with them by
+The index, .practicum/index.db, only repeats what the run directories say, and keeps up with them by \
 itself. It may be deleted at any time.")]
 pub struct Args {
     /// The project, or anything in it

@@ -8,7 +8,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::headings::SHOWN;
 use super::{complain, environment};
-use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report};
+use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report, safe};
 use crate::settings::project_root;
 use crate::store::RunDir;
 
@@ -54,7 +54,11 @@ fn write(args: &Args) -> anyhow::Result<()> {
     let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
     let order = Order { report: args.format, to: Destination::of(args.format, &args.output)? };
     let results = Results::open(run).map_err(|why| anyhow!(why))?;
-    order.carry_out(&results, &environment())
+    order.carry_out(&results, &environment())?;
+    if let Destination::Path(path) = &order.to {
+        say!("wrote {}", safe(&path.display().to_string()));
+    }
+    Ok(())
 }
 
 /// The reports that a run is to write at its end.

@@ -5,7 +5,10 @@ use crate::improve::Versions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-What is there is kept as a version first, the evals stay as they are, and the skill is exchanged at once.")]
+What is there is kept as a version first, the evals stay as they are, and the skill is exchanged at once.
+
+Examples:
+  practicum restore skills/release-notes v0")]
 pub struct Args {
     /// The skill's folder
     skill: PathBuf,

@@ -1,10 +1,12 @@
-use anyhow::{Context, anyhow, bail};
+use std::path::Path;
+
+use anyhow::{anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Errand, Held};
 use super::headings::{CASES, SHOWN};
 use super::report::Reports;
-use super::{colour, complain, environment};
+use super::{Command, colour, complain, environment, print, tell};
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::{ProbeRecord, Severity};
 use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
@@ -17,11 +19,11 @@ use crate::store::RunDir;
 Examples:
   practicum run                             every eval below this folder
   practicum run skills/release-notes        the evals of one skill
-  practicum run evals.yaml --agent claude   with Claude Code instead of the file's own agent
-  practicum run . --repeat 5 -j 4           five runs of each case, four at a time
+  practicum run evals.yaml --agent claude   with Claude Code
+  practicum run . --repeat 5 -j 4           each case 5 times, 4 at once
   practicum run . --max-cost 2.50           stop when $2.50 are spent
   practicum run . --report html=report.html   and a page to look at
-  practicum run . --record a.cassette.jsonl   keep what the model says, for --replay")]
+  practicum run . --record a.cassette.jsonl   keep the answers, for --replay")]
 pub struct Args {
     #[command(flatten)]
     evals: Evals,
@@ -74,13 +76,18 @@ pub fn main(args: Args) -> u8 {
 /// The command that began a run, to be given again. Only how much is done at once and how it is
 /// shown may differ now.
 fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
-    let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
-    let info = run.info().map_err(|why| anyhow!(why))?;
-    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
-    let mut begun = super::parse_run(&info.command).context("the run does not say how it was begun")?;
+    let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| match Path::new(wanted).exists() {
+        true => {
+            anyhow!("--resume wants a run, and {wanted} is none; it goes on with what that run was about")
+        }
+        false => anyhow!(why),
+    })?;
+    let mut begun = match super::given_before(&run)? {
+        (Command::Run(args), _) => *args,
+        (_, info) => bail!("run {} was not begun by practicum run; {}", run.id(), info.way_on()),
+    };
     begun.resume = Some(run.id().to_owned());
-    begun.carrying.json |= now.carrying.json;
-    begun.carrying.jobs = now.carrying.jobs.or(begun.carrying.jobs);
+    begun.carrying = begun.carrying.shown_as(&now.carrying);
     Ok(begun)
 }
 
@@ -103,20 +110,39 @@ pub fn hold(
     carrying: Carrying,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
-    let (case, only, shard, resume, reports) = (Vec::new(), None, None, None, Reports::default());
-    let args = Args {
+    hold_as_asked(&for_another(evals, choices, carrying), amend)
+}
+
+/// The same, going on with a run of that command's.
+pub fn hold_on(
+    run: String,
+    evals: Evals,
+    choices: Choices,
+    carrying: Carrying,
+) -> anyhow::Result<Option<Held>> {
+    hold_as_asked(&Args { resume: Some(run), ..for_another(evals, choices, carrying) }, |_| Ok(()))
+}
+
+fn for_another(evals: Evals, choices: Choices, carrying: Carrying) -> Args {
+    Args {
         evals,
         choices,
-        case,
-        only,
-        shard,
+        case: Vec::new(),
+        only: None,
+        shard: None,
         predicted: false,
         carrying,
-        reports,
-        resume,
+        reports: Reports::default(),
+        resume: None,
         explain: false,
-    };
-    let held = match errand(&args, amend)? {
+    }
+}
+
+fn hold_as_asked(
+    args: &Args,
+    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<Held>> {
+    let held = match errand(args, amend)? {
         Some(errand) => args.carrying.hold(errand)?,
         None => None,
     };
@@ -130,7 +156,7 @@ pub fn hold(
 #[error("{0}")]
 pub struct NotReady(String);
 
-/// What is to be done. `None` if it was only to be explained.
+/// What is to be done. `None` if nothing is: it was only to be explained, or is the empty part of a whole.
 fn errand(
     args: &Args,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
@@ -155,10 +181,10 @@ fn errand(
             .push("whether skills fire is predicted by a model from their descriptions, not seen".to_owned());
     }
     for notice in &notices {
-        eprintln!("note: {}", safe(notice));
+        say!("note: {}", safe(notice));
     }
     if args.explain {
-        explain(&planned, &layers)?;
+        print(&explain(&planned, &layers)?)?;
         return Ok(None);
     }
     let filter = Filter {
@@ -166,9 +192,15 @@ fn errand(
         only: args.only,
         shard: args.shard,
     };
+    // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
+    let is_part = filter.is_part_of(&planned);
     let plan = plan(planned, &filter);
+    if plan.trials.is_empty() && !is_part {
+        bail!("there is nothing to run: no case fits{}; practicum list shows all", narrowed(args));
+    }
     if plan.trials.is_empty() {
-        bail!("there is nothing to run: no case matches");
+        say!("note: no case falls into this part; nothing is run and nothing is written");
+        return Ok(None);
     }
     let resumed = match &args.resume {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?),
@@ -177,17 +209,23 @@ fn errand(
     Ok(Some(Errand { plan, agents, ask, layers, project, environment, notices, resumed }))
 }
 
+/// By what the cases were chosen, as it was said.
+fn narrowed(args: &Args) -> String {
+    let globs = args.case.iter().map(|glob| format!(" --case {glob}"));
+    globs.chain(args.only.map(|only| format!(" --only {}", only.name()))).collect()
+}
+
 /// Errors and warnings. Notices are for `check`, which is asked for them.
 fn show_problems(reading: &Reading) {
     for file in &reading.files {
         let diagnostics = &file.lowered.diagnostics;
         if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
-            eprint!("{}", render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+            tell(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));
         }
     }
 }
 
-fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
+fn explain(planned: &[Planned], layers: &Layers) -> Result<String, IntakeError> {
     let none = || "none".to_owned();
     let whole_run = [
         layers.explain_global(&JOBS, |jobs| jobs.to_string())?,
@@ -199,20 +237,17 @@ fn explain(planned: &[Planned], layers: &Layers) -> Result<(), IntakeError> {
         layers.explain_global(&RETRIES, |times| times.to_string())?,
         layers.explain_global(&RETRY_WAIT, |wait| format!("{}s", wait.as_secs_f64()))?,
     ];
-    println!("the whole run");
+    let mut out = "the whole run\n".to_owned();
     for (name, value, from) in whole_run {
-        println!("  {name:<18} {value:<24} {from}");
+        out.push_str(&format!("  {name:<18} {value:<24} {from}\n"));
     }
     for suite in planned {
-        println!(
-            "{} ({}, {})",
-            safe(&suite.suite.name),
-            suite.suite.origin.dialect,
-            suite.suite.origin.path.display()
-        );
+        let origin = &suite.suite.origin;
+        let (name, path) = (safe(&suite.suite.name), safe(&origin.path.display().to_string()));
+        out.push_str(&format!("{name} ({}, {path})\n", origin.dialect));
         for (name, value, from) in suite.settings.explain() {
-            println!("  {name:<18} {:<24} {from}", safe(&value));
+            out.push_str(&format!("  {name:<18} {:<24} {from}\n", safe(&value)));
         }
     }
-    Ok(())
+    Ok(out)
 }

@@ -4,9 +4,15 @@ use super::{complain, index, print, print_json};
 use crate::report::safe;
 use crate::report::{ListedRun, ListedRuns};
 use crate::settings::project_root;
-use crate::store::{Live, RunRow};
+use crate::store::{Live, RunDir, RunRow};
 
 #[derive(clap::Args)]
+#[command(after_help = "\
+The newest comes first. A part of an id is enough wherever a run is asked for, and latest is the newest.
+
+Examples:
+  practicum runs
+  practicum runs --json | jq -r '.runs[-1].run'")]
 pub struct Args {
     /// The project, or anything in it
     #[arg(default_value = ".")]
@@ -22,7 +28,8 @@ pub fn main(args: &Args) -> u8 {
 
 fn runs(args: &Args) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.path)?);
-    let rows = index(&project)?.runs(None, usize::MAX)?;
+    let index = index(&project)?;
+    let rows = index.runs(None, usize::MAX)?;
     let folder = project.join(".practicum/runs");
     if args.json {
         // The oldest first, as a log is read.
@@ -32,7 +39,20 @@ fn runs(args: &Args) -> anyhow::Result<()> {
     if rows.is_empty() {
         return print("no runs yet; practicum run makes one\n");
     }
-    rows.iter().try_for_each(|run| print(&format!("{}\n", line(run, &folder.join(&run.id)))))
+    for run in &rows {
+        let suites = index.suites_of(&run.id, MOST_SUITES + 1)?;
+        print(&format!("{}  {}\n", line(run, &folder.join(&run.id)), of(&suites)))?;
+    }
+    Ok(())
+}
+
+/// How many suites of a run are named.
+const MOST_SUITES: usize = 3;
+
+fn of(suites: &[String]) -> String {
+    let more = if suites.len() > MOST_SUITES { ", …" } else { "" };
+    let named: Vec<String> = suites.iter().take(MOST_SUITES).map(|name| safe(name)).collect();
+    format!("{}{more}", named.join(", "))
 }
 
 /// How a run stands: what it came to, still going on, or broken off.
@@ -40,7 +60,10 @@ fn state(run: &RunRow, folder: &Path) -> String {
     match run.standing() {
         Some(standing) => standing.name().to_owned(),
         None if Live::read(folder).is_some_and(|live| live.is_running()) => "running".to_owned(),
-        None => "broken off; practicum run --resume goes on".to_owned(),
+        None => {
+            let info = RunDir::at_path(folder).and_then(|run| run.info().ok());
+            info.map_or_else(|| "broken off".to_owned(), |info| format!("broken off; {}", info.way_on()))
+        }
     }
 }
 

@@ -8,9 +8,9 @@ Editors complete and explain a file that names its schema. For YAML, as the firs
   # yaml-language-server: $schema=./practicum.schema.json
 
 Examples:
-  practicum schema                                    every name, with what it is of
+  practicum schema                         every name, with what it is of
   practicum schema native > practicum.schema.json
-  practicum run . --json | jq .totals                 for what it has: practicum schema summary")]
+  practicum run . --json | jq .totals      as practicum schema summary says")]
 pub struct Args {
     /// The file's format, or the output; all names if absent
     #[arg(hide_possible_values = true, value_parser = clap::builder::PossibleValuesParser::new(schema::names()))]

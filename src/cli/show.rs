@@ -5,16 +5,16 @@ use anyhow::anyhow;
 use super::report::Reports;
 use super::{complain, print};
 use crate::model::{TrialRecord, Verdict, Vote, counted};
-use crate::report::{Results, safe};
+use crate::report::{Results, safe, shown_path};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  practicum show                    the latest run
-  practicum show 20261115-21        a run by a part of its id
-  practicum show latest my-case     the trials of it whose ids contain my-case, with all checks")]
+  practicum show                  the latest run
+  practicum show 20261115-21      a run by a part of its id
+  practicum show latest my-case   its trials with my-case in their ids, in full")]
 pub struct Args {
     /// The run: its id, a part of it, or latest
     #[arg(default_value = "latest")]
@@ -42,7 +42,9 @@ fn show(args: &Args) -> anyhow::Result<()> {
             let fitting: Vec<&TrialRecord> =
                 records.values().filter(|record| record.trial.as_str().contains(wanted.as_str())).collect();
             if fitting.is_empty() {
-                return Err(anyhow!("run {} has no trial {wanted}", run.id()));
+                let known = records.values().map(|record| record.trial.as_str()).next();
+                let known = known.map(|id| format!("; its trials have ids like {id}")).unwrap_or_default();
+                return Err(anyhow!("run {} has no trial {wanted}{known}", run.id()));
             }
             fitting.into_iter().try_for_each(|record| print(&trial(record, &run)))
         }
@@ -82,7 +84,8 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
         out.push_str(&format!("  {mark} {}: {}\n", safe(&check.check), safe(&check.rationale)));
         let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
         let votes = Vote::agreement(&check.votes);
-        for line in check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes) {
+        let lines = check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes);
+        for line in lines.filter(|line| !line.trim().is_empty()) {
             out.push_str(&format!("      {}\n", safe(line)));
         }
     }
@@ -103,6 +106,6 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
             out.push_str(&format!("    {line}\n"));
         }
     }
-    out.push_str(&format!("  files: {}\n", folder.display()));
+    out.push_str(&format!("  files: {}\n", shown_path(&folder)));
     out
 }

@@ -54,7 +54,7 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     contents.hold_no_evals(own.iter().copied())?;
     let failures = Failures::of(&stored, &|suite, _| own.iter().any(|known| known.name == suite));
     if failures.is_empty() {
-        eprintln!("nothing failed in run {}, so there is nothing to mend", run.id());
+        say!("nothing failed in run {}, so there is nothing to mend", run.id());
         if args.json {
             print_json(&Edits::none(contents.folder(), &stored.id))?;
         }
@@ -70,7 +70,7 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     let suggested = match advice.answer {
         Ok(suggested) => suggested,
         Err(why) => {
-            eprintln!("error: {}", safe(&why));
+            say!("error: {}", safe(&why));
             return Ok(3);
         }
     };
@@ -109,7 +109,7 @@ fn settle(
         print(&format!("applied; practicum restore {skill} v{version} brings back what was there\n"))?;
     }
     if !args.apply && !edits.edits.is_empty() {
-        eprintln!("nothing was changed; --apply makes these edits");
+        say!("nothing was changed; --apply makes these edits");
     }
     Ok(u8::from(edits.edits.is_empty()))
 }

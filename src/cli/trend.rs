@@ -64,7 +64,7 @@ fn in_words(trend: &Trend, metric: Metric) -> String {
     let values: Vec<Option<f64>> = trend.points.iter().map(|point| point.value).collect();
     let mut told = values.iter().flatten();
     let (Some(first), last) = (told.next(), told.next_back()) else {
-        return format!("no run measured {} of it\n", metric.name());
+        return format!("no run has measured {}\n", metric.name());
     };
     let change = last.map(|last| format!(" → {}", shown(*last, metric))).unwrap_or_default();
     let line = sparkline(&values, metric.is_share());

@@ -17,7 +17,7 @@ use crate::settings::{Layers, project_root};
 #[command(after_help = "\
 Examples:
   practicum try \"Write the release notes for 2.0\" --skill skills/release-notes
-  practicum try \"What is semver?\" --skill skills/release-notes --expect must-not --runs 5")]
+  practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5")]
 pub struct Args {
     /// What the user says
     prompt: String,
@@ -28,7 +28,7 @@ pub struct Args {
     #[arg(long, default_value = "must", value_parser = parse_expect)]
     expect: Expect,
     /// How often
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "repeat", value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     #[command(flatten)]
     choices: Choices,
@@ -62,7 +62,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
-        eprintln!("note: {}", safe(notice));
+        say!("note: {}", safe(notice));
     }
     let plan = plan(planned, &Filter::default());
     if plan.trials.is_empty() {

@@ -7,7 +7,11 @@ use crate::report::safe;
 #[derive(clap::Args)]
 #[command(after_help = "\
 The best version has the highest pass rate, then the best required checks, then the best of all checks; \
-of equals, the earlier. Only versions that practicum improve examined have a score.")]
+of equals, the earlier. Only versions that practicum improve examined have a score.
+
+Examples:
+  practicum versions skills/release-notes
+  practicum versions skills/release-notes --json")]
 pub struct Args {
     /// The skill's folder
     skill: PathBuf,

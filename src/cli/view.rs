@@ -3,14 +3,19 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-use super::{complain, print, runtime};
+use super::{complain, interrupts, print, runtime};
 use crate::serve::Viewer;
 use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
-Serves a page of this project's runs on this machine, for whoever has the address, until interrupted.
-Nobody on other machines can reach it, and it asks for nothing from elsewhere.")]
+Serves a page of this project's runs on this machine, for whoever has the address, until interrupted. \
+Nobody on other machines can reach it, and it asks for nothing from elsewhere.
+
+Examples:
+  practicum view                prints the address
+  practicum view --open         and opens it
+  practicum view --port 8080    behind a tunnel: ssh -L 8080:localhost:8080")]
 pub struct Args {
     /// The project, or anything in it
     #[arg(default_value = ".")]
@@ -37,7 +42,7 @@ fn view(args: &Args) -> anyhow::Result<()> {
         }
         tokio::select! {
             served = viewer.serve() => served.context("cannot serve"),
-            _ = tokio::signal::ctrl_c() => Ok(()),
+            _ = interrupts::any() => Ok(()),
         }
     })
 }
@@ -52,6 +57,6 @@ fn open(url: &str) {
         .stderr(Stdio::null())
         .spawn();
     if started.is_err() {
-        eprintln!("note: no browser could be opened; the address is above");
+        say!("note: no browser could be opened; the address is above");
     }
 }

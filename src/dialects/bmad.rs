@@ -106,7 +106,7 @@ struct Reader<'s> {
 impl<'s> Reader<'s> {
     fn new(source: &'s Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
         let folder = source.folder();
-        let skill = reading::skill_beside(folder, &place.project, hint, diagnostics);
+        let skill = reading::skill_beside(folder, place, hint, diagnostics);
         let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
         let names = [Some(skill.name.clone()), hint.map(|hint| hint.name.to_owned()), own];
         let files = reading::Files {
@@ -217,7 +217,7 @@ fn expectations(eval: &mut Object<'_>, newer: bool, diagnostics: &mut Diagnostic
 /// Queries in a room that holds nothing but the base overlay and the skill under a name of its own.
 fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
     let folder = source.folder();
-    let skill = reading::skill_beside(folder, &place.project, None, diagnostics);
+    let skill = reading::skill_beside(folder, place, None, diagnostics);
     let overlay = folder.join("setup");
     let room = Room {
         base: Base::Empty,
@@ -378,11 +378,41 @@ mod tests {
         ] {
             let source =
                 testing::parse(evals.join("evals.json"), &eval(&format!(r#", "files": ["{declared}"]"#)));
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
             let (suite, diagnostics) = testing::lower(&Bmad, &source, &place);
             let suite = suite.expect("a suite");
             let [file] = suite.cases[0].room.files.as_slice() else { panic!("one file for {declared}") };
             assert_eq!((file.from.clone(), file.to.as_str()), (root.join(from), declared), "{diagnostics:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_does_not_lead_an_agent_out_of_the_project() {
+        let around = tempfile::tempdir().expect("a folder");
+        let root = around.path().join("project");
+        let evals = root.join("evals/s");
+        std::fs::create_dir_all(evals.join("files")).expect("create");
+        for file in ["secret.md", "project/own.md"] {
+            std::fs::write(around.path().join(file), "x").expect("write");
+        }
+        for (target, link) in
+            [("../../../../secret.md", "out.md"), ("../../../own.md", "in.md"), ("../../../..", "all")]
+        {
+            std::os::unix::fs::symlink(target, evals.join("files").join(link)).expect("link");
+        }
+        for (declared, expected) in [
+            ("files/in.md", &[] as &[&str]),
+            ("files/out.md", &["escaping-path"]),
+            ("files/all", &["escaping-path"]),
+            ("files/all/secret.md", &["escaping-path"]),
+        ] {
+            let text = eval(&format!(r#", "files": ["{declared}"]"#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
+            let (_, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let codes: Vec<&str> =
+                diagnostics.iter().map(|said| said.code).filter(|code| *code != "skill-not-found").collect();
+            assert_eq!(codes, expected, "{declared}");
         }
     }
 }

@@ -227,12 +227,13 @@ fn default_name(path: &Path) -> String {
         _ => stem,
     };
     let folder = || path.parent()?.file_name().map(|name| name.to_string_lossy().into_owned());
-    if name == "SKILL" || name == "eval" { folder().unwrap_or(name) } else { name }
+    let is_nobodys = name == "SKILL" || path.file_name().is_some_and(|file| file == "eval.json");
+    if is_nobodys { folder().unwrap_or(name) } else { name }
 }
 
 /// The skill that a spec is about. Not finding it is a warning, because `--skill` can still name it.
 fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnostics) -> SkillRef {
-    let path = find_skill(source, place, name);
+    let path = place.skill.clone().or_else(|| find_skill(source, place, name));
     if let Some(Err(problem)) = path.as_deref().map(Skill::read) {
         diagnostics.warning("unreadable-skill", None, problem.to_string());
     }

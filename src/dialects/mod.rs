@@ -70,6 +70,8 @@ pub struct Place {
     pub project: PathBuf,
     /// Where plugins are looked for first, if the user said so.
     pub plugins: Option<PathBuf>,
+    /// The skill whose evals these are, if the user says so.
+    pub skill: Option<PathBuf>,
 }
 
 /// A suite written in some format.

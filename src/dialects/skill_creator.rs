@@ -91,7 +91,7 @@ struct Reader {
 impl Reader {
     fn new(source: &Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
         let folder = source.folder();
-        let skill = reading::skill_beside(folder, &place.project, hint, diagnostics);
+        let skill = reading::skill_beside(folder, place, hint, diagnostics);
         // Paths start at the skill's folder, which is where the evals folder lies even when there
         // is no skill yet.
         let root = skill.path.as_deref().or_else(|| folder.parent()).unwrap_or(folder).to_owned();
@@ -157,7 +157,7 @@ impl Reader {
 }
 
 fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
-    let skill = reading::skill_beside(source.folder(), &place.project, None, diagnostics);
+    let skill = reading::skill_beside(source.folder(), place, None, diagnostics);
     let triggers = Triggers { skill: &skill.name, room: &Room::default() };
     let cases = triggers.cases(items, &mut Kept::default(), diagnostics);
     Suite {
@@ -242,6 +242,30 @@ mod tests {
             &[],
         );
         assertion(r#"{"type": "regex", "pattern": "("}"#, json!([]), &["error invalid-pattern 1:81"]);
+        assertion(r#"{"type": "regex", "pattern": 5}"#, json!([]), &["error wrong-type 1:81"]);
+        assertion(r#"{"type": "file_exists", "path": 5}"#, json!([]), &["error wrong-type 1:84"]);
+        assertion(r#"{"type": "script", "command": ["a", 5]}"#, json!([]), &["error wrong-type 1:88"]);
+        assertion(r#"{"type": "script", "command": {"a": 5}}"#, json!([]), &["error wrong-type 1:82"]);
+        for nothing in [
+            r#"{"name": "n", "type": "contains"}"#,
+            r#"{"name": "n", "type": "not_contains", "value": null}"#,
+            r#"{"name": "n", "type": "contains", "values": []}"#,
+            r#"{"name": "n", "type": "regex"}"#,
+            r#"{"name": "n", "type": "transcript_regex", "expect": "absent"}"#,
+            r#"{"name": "n", "type": "file_contains", "path": "a"}"#,
+            r#"{"name": "n", "type": "json"}"#,
+            r#"{"type": "file_exists"}"#,
+            r#"{"type": "script"}"#,
+        ] {
+            assertion(nothing, json!([]), &["error unknown-assertion 1:52"]);
+        }
+        for kind in ["file_exists", "script"] {
+            assertion(
+                &format!(r#"{{"name": "The report is there", "type": "{kind}"}}"#),
+                json!([{"judge": "The report is there", "id": "The report is there"}]),
+                &["notice judged-assertion 1:52"],
+            );
+        }
         assertion(
             r#"{"type": "file_exists", "path": "a.md"}"#,
             json!([{"file": {"path": "a.md"}, "id": "file-a-md"}]),

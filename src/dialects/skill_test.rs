@@ -177,7 +177,7 @@ impl Reader {
         })
     }
 
-    /// One skill, and a list of cases about it.
+    /// One skill, and a list of cases about it. Cases that it may not answer may stand apart here too.
     fn flat(&mut self, source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut file = Object::new(&source.root, "the suite", diagnostics)?;
         let name = file.text("name", diagnostics).map(str::to_owned);
@@ -186,12 +186,18 @@ impl Reader {
         let skill = reading::either_text(&mut file, ["skill", "skill_name"], diagnostics);
         let plugin = file.text("plugin", diagnostics);
         let nodes = file.list("cases", diagnostics).unwrap_or_default();
+        let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
         let meta = self.kept.rest(&file, "the suite", diagnostics);
         let subject = [skill.unwrap_or_default().to_owned()];
-        let cases = nodes
+        let mut cases: Vec<Case> = nodes
             .iter()
             .filter_map(|node| self.case(node, &subject[0], &subject, &LABELS, diagnostics))
             .collect();
+        cases.extend(
+            negative
+                .iter()
+                .filter_map(|node| self.case(node, NEGATIVE, &subject, NEGATIVE_LABELS, diagnostics)),
+        );
         Some(Suite {
             description,
             skills: distinct([(skill?, plugin)]),
@@ -381,6 +387,14 @@ mod tests {
             ),
             (r#"{"skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
             (
+                r#"{"skill": "s", "cases": [], "negative_cases": [{"prompt": "x", "expectation": "should_not_activate"}]}"#,
+                &[],
+            ),
+            (
+                r#"{"skill": "s", "cases": [], "negative_cases": [{"prompt": "x", "expectation": "must_activate"}]}"#,
+                &["error unknown-value 1:79"],
+            ),
+            (
                 r#"{"cases": [{"id": "a", "prompt": "x", "expectation": "must"}, {"id": "a", "prompt": "x", "expectation": "must"}]}"#,
                 &["error missing-key 1:1", "error duplicate-id 1:70"],
             ),
@@ -488,6 +502,7 @@ mod tests {
                 root: root.join("evals"),
                 project: root.join("evals"),
                 plugins: plugins.map(|plugins| root.join(plugins)),
+                skill: None,
             };
             let suite = testing::lower(&SkillTest, &source, &place).0.expect("a suite");
             let inside = |skill: &SkillRef| {

@@ -8,7 +8,8 @@ use super::reading::{self, Ids, Kept, is_skill};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
-    Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef, Suite,
+    Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef,
+    SkillStatement, Suite, TYPE_ALIGNMENT,
 };
 use crate::skill::tidy;
 use crate::tree::{Data, Node, Object, Source, wrong_type};
@@ -69,10 +70,24 @@ impl Dialect for WritingSkills {
             defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
             gates: reading::all_cases_pass(),
             skills: vec![skill.clone()],
+            about_skill: about_skill(),
             meta,
             ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
         })
     }
+}
+
+/// What its grader looks at beside the cases, and code cannot tell: `type_alignment`.
+fn about_skill() -> Vec<SkillStatement> {
+    let statement = "\
+The skill has what its type needs. Its type is told by its text. A discipline skill lays down rules that must \
+hold under pressure: it names the excuses for breaking them and answers each, for example in a table of \
+rationalizations or a list of red flags, and it closes loopholes. A technique skill says how something is done: \
+it has steps that can be followed, and an example. A pattern skill is a way to think about problems: it says \
+when it applies and when it does not. A reference skill is looked things up in: it is divided by headings, \
+tables or lists, and holds what its description promises. Name the type in the reasoning.";
+    let judged = Judged { statement: statement.to_owned(), context: None, scale: Scale::PassFail };
+    vec![SkillStatement { id: TYPE_ALIGNMENT.to_owned(), judged }]
 }
 
 /// The schema's version, of which 1 is the only one there is.
@@ -104,8 +119,8 @@ fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut 
     let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
     let node = file.given(key);
     let said = file.text(key, diagnostics).map(str::trim).filter(|said| !said.is_empty());
-    let Some((said, node)) = said.zip(node) else {
-        return reading::skill_beside(folder, &place.project, None, diagnostics);
+    let Some((said, node)) = said.zip(node).filter(|_| place.skill.is_none()) else {
+        return reading::skill_beside(folder, place, None, diagnostics);
     };
     // Joining an absolute path gives that path.
     let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
@@ -369,7 +384,7 @@ mod tests {
             let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
                 .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
             let source = testing::parse(evals.join("evals.json"), &text);
-            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None };
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
             let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
             let suite = suite.expect("a suite");
             assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");

@@ -208,7 +208,7 @@ fn mislabelled(Candidate { kind, case }: &Candidate) -> Option<String> {
 fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
     let text = native_file(skill, std::slice::from_ref(candidate)).to_string();
     let folder = skill.join("evals");
-    let place = Place { root: folder.clone(), project: skill.to_owned(), plugins: None };
+    let place = Place { root: folder.clone(), project: skill.to_owned(), plugins: None, skill: None };
     let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();

@@ -5,22 +5,25 @@ use std::path::{Path, PathBuf};
 
 use super::files;
 use crate::lint::{Draft, convention_compliance};
-use crate::model::TrialRecord;
+use crate::model::{SkillJudged, TYPE_ALIGNMENT, TrialRecord};
 use crate::report::{Grading, free};
 use crate::skill::SKILL_FILE;
 
 /// Writes `grading/<case>_v<version>_run<run>.json` for the runs that have scores from 1 to 5. Each comes
-/// with the folder that it left.
+/// with the folder that it left. What a judge said of the skill itself is the same for all of them.
 pub fn write<'r>(
     workspace: &Path,
     version: u32,
     skill: &Path,
+    said: &[SkillJudged],
     trials: impl IntoIterator<Item = (&'r TrialRecord, PathBuf)>,
 ) -> std::io::Result<()> {
     let conventions = convention_compliance(&Draft::read(&skill.join(SKILL_FILE)));
     let folder = workspace.join("grading");
     let mut names = BTreeSet::new();
     for (record, left) in trials {
+        let said = said.iter().rfind(|said| said.suite == record.suite);
+        let conventions = conventions.clone().judged(said.and_then(|said| said.check(TYPE_ALIGNMENT)));
         let Some(grading) = Grading::of(record, version, &conventions) else { continue };
         let grading = grading.measured_in(&left);
         std::fs::create_dir_all(&folder)?;

@@ -29,6 +29,10 @@ pub struct Begun {
 #[serde(rename_all = "snake_case")]
 enum Line {
     Begun(Begun),
+    /// A run was begun. Until a later line tells what it took, only its own record does.
+    Running {
+        run: String,
+    },
     Done {
         step: String,
         value: Value,
@@ -59,6 +63,8 @@ pub struct Journal {
     /// `None` once a step's cost was not known.
     pub cost_usd: Option<f64>,
     pub seconds: f64,
+    /// A run that was begun, and of which nobody has told yet what it took.
+    unsettled: Option<String>,
     /// Whether it goes on from where an earlier one was stopped.
     pub resumed: bool,
     /// Where the journal of a loop is now that was stopped and is not gone on with.
@@ -118,6 +124,7 @@ impl Journal {
             done: BTreeMap::new(),
             cost_usd: Some(0.0),
             seconds: 0.0,
+            unsettled: None,
             resumed,
             given_up,
         };
@@ -125,6 +132,7 @@ impl Journal {
             journal.file.set_len(whole as u64)?;
             for line in lines {
                 match line {
+                    Line::Running { run } => journal.unsettled = Some(run),
                     Line::Done { step, value, cost_usd, seconds } => {
                         journal.count(cost_usd, seconds);
                         journal.done.insert(step, value);
@@ -142,6 +150,17 @@ impl Journal {
     /// What a step gave, if it was done.
     pub fn find<T: DeserializeOwned>(&self, step: &str) -> Option<T> {
         serde_json::from_value(self.done.get(step)?.clone()).ok()
+    }
+
+    /// Says that a run begins, before anything is spent on it.
+    pub fn begin(&mut self, run: &str) -> std::io::Result<()> {
+        self.unsettled = Some(run.to_owned());
+        self.say(&Line::Running { run: run.to_owned() })
+    }
+
+    /// The run into which a kill fell, if one did.
+    pub fn unsettled(&self) -> Option<&str> {
+        self.unsettled.as_deref()
     }
 
     /// Keeps what a step gave. Only then may the next begin.
@@ -169,6 +188,7 @@ impl Journal {
     fn count(&mut self, cost_usd: Option<f64>, seconds: f64) {
         self.cost_usd = self.cost_usd.zip(cost_usd).map(|(sum, more)| sum + more);
         self.seconds += seconds;
+        self.unsettled = None;
     }
 
     fn say(&mut self, line: &Line) -> std::io::Result<()> {
@@ -205,12 +225,18 @@ mod tests {
         drop(journal);
         let mut journal = open(1, false);
         assert_eq!((journal.find::<u32>("two"), journal.cost_usd), (Some(8), None));
+        journal.begin("run-1").expect("kept");
+        drop(journal);
+        let mut journal = open(1, false);
+        assert_eq!(journal.unsettled(), Some("run-1"), "nobody told what it took");
         journal.lose(Some(0.1), 4.0).expect("kept");
+        assert_eq!(journal.unsettled(), None);
         let twice = Journal::open(room.path(), &begun(1), false).map(|_| ());
         assert!(twice.is_err_and(|error| error.to_string().contains("another loop")));
         drop(journal);
         let mut journal = open(1, false);
         assert!((journal.seconds - 7.0).abs() < 1e-9, "{}", journal.seconds);
+        assert_eq!(journal.unsettled(), None, "it is not counted twice");
         journal.finish().expect("finished");
         drop(journal);
         assert!(!open(1, false).resumed, "it was finished");

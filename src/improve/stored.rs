@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use crate::dialects::{self, Place};
 use crate::improve::Contents;
 use crate::judge::cut;
-use crate::model::{Arm, Case, SkillRef, Stimulus, Suite, TrialRecord};
+use crate::model::{Arm, Case, ProbeRecord, SkillJudged, SkillRef, Stimulus, Suite, TrialRecord};
 use crate::skill::Skill;
-use crate::store::{RunDir, records};
+use crate::store::{RunDir, probes, records, skills_judged};
 use crate::tree::read_bounded;
 
 /// All of a run that later questions need.
@@ -19,6 +19,9 @@ pub struct StoredRun {
     pub scripted: bool,
     /// In the order of their attempts.
     pub records: Vec<TrialRecord>,
+    probes: Vec<ProbeRecord>,
+    /// What was said of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
     path: PathBuf,
 }
 
@@ -43,7 +46,7 @@ impl StoredRun {
         let mut suites = Vec::new();
         for kept in &info.suites {
             let folder = kept.origin.path.parent().map(Path::to_owned).unwrap_or_default();
-            let place = Place { root: folder.clone(), project: folder.clone(), plugins: None };
+            let place = Place { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
             let text = kept.suite.to_string();
             let loaded = dialects::load_text(&folder.join("run.practicum.yaml"), text, &place);
             let problem = || {
@@ -62,6 +65,11 @@ impl StoredRun {
             suites,
             scripted: info.scripted,
             records,
+            probes: probes(run.path())
+                .map_err(|error| unreadable(error.to_string()))?
+                .into_values()
+                .collect(),
+            skills_judged: skills_judged(run.path()).map_err(|error| unreadable(error.to_string()))?,
             path: run.path().to_owned(),
         })
     }
@@ -69,6 +77,16 @@ impl StoredRun {
     pub fn case(&self, suite: &str, case: &str) -> Option<(&Suite, &Case)> {
         let suite = self.suites.iter().find(|known| known.name == suite)?;
         Some((suite, suite.cases.iter().find(|known| known.id == case)?))
+    }
+
+    /// What the run itself was charged for, with its judges and probes; `None` if any of that is not known.
+    /// What it took over from others was paid for there.
+    pub fn paid(&self) -> Option<f64> {
+        let own = self.records.iter().filter(|record| record.reused_from.is_none());
+        let judges = own.clone().map(|record| &record.judging);
+        let judges = judges.chain(self.skills_judged.iter().map(|said| &said.judging)).flatten();
+        let agents = own.map(|record| record.cost_usd).chain(self.probes.iter().map(|probe| probe.cost_usd));
+        agents.chain(judges.map(|judging| judging.cost_usd)).sum()
     }
 
     /// The trials that say something about the skill: those in which the agent had it.

@@ -69,7 +69,7 @@ mod tests {
     fn placed(file: &str, name: &str) -> Placed {
         let project = Path::new(if file.starts_with("/q") { "/q" } else { "/p" });
         let path = project.join(file);
-        let place = Place { root: project.into(), project: project.into(), plugins: None };
+        let place = Place { root: project.into(), project: project.into(), plugins: None, skill: None };
         let text =
             format!("practicum: 1\nname: {name}\ncases: [{{id: a, prompt: p, checks: [{{contains: x}}]}}]");
         let suite = load_text(&path, text, &place).lowered.suite.expect("a suite");

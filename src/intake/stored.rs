@@ -7,8 +7,9 @@ use super::names::is_called;
 use super::{Ask, IntakeError, read};
 use crate::dialects::{self, Place, Placed};
 use crate::discover::DiscoverError;
-use crate::model::{Origin, Suite};
+use crate::model::{Origin, SkillRef, Suite};
 use crate::settings::project_root;
+use crate::skill::Skill;
 use crate::store::{RunInfo, RunSuite};
 
 /// One suite of a stored run.
@@ -53,7 +54,7 @@ pub fn stored_suites(
 /// The suite as the run's record has it.
 fn as_it_was(kept: &RunSuite) -> Option<Suite> {
     let folder = kept.origin.path.parent().unwrap_or(&kept.origin.path);
-    let place = Place { root: folder.to_owned(), project: project_root(folder), plugins: None };
+    let place = Place { root: folder.to_owned(), project: project_root(folder), plugins: None, skill: None };
     let text = kept.suite.to_string();
     let suite = dialects::load_text(&folder.join("stored.practicum.yaml"), text, &place).lowered.suite?;
     Some(Suite { origin: kept.origin.clone(), ..suite })
@@ -68,19 +69,19 @@ fn today(
 ) -> Result<Option<Placed>, IntakeError> {
     let dialect = dialects::dialect(&kept.origin.dialect).map(|dialect| dialect.name());
     let ask = Ask { paths: vec![kept.origin.path.clone()], dialect, ..Ask::default() };
-    let reading = match read(&ask, env) {
-        Err(IntakeError::Discover(DiscoverError::Missing(_) | DiscoverError::Nothing(_))) => return Ok(None),
-        reading => reading?,
-    };
-    if reading.has_errors() {
-        return Err(IntakeError::Missing(vec![broken(&kept.origin.path)]));
-    }
-    let mut suites = reading.into_suites()?;
     let name = then.map(|then| then.name.as_str()).or_else(|| kept.suite["name"].as_str());
-    let Some(name) = name else { return Ok(None) };
-    let Some(at) = suites.iter().position(|placed| is_called(placed, name)) else { return Ok(None) };
-    let mut placed = suites.swap_remove(at);
-    name.clone_into(&mut placed.suite.name);
+    // The user may have chosen the skill. A file may need one, and some formats name their suites after it.
+    let chosen = then.and_then(|then| match then.skills.as_slice() {
+        [SkillRef { path: Some(path), .. }] if Skill::read(path).is_ok() => Some(path.clone()),
+        _ => None,
+    });
+    let found = match (named(&ask, name, env), chosen) {
+        (Ok(None) | Err(IntakeError::Missing(_)), Some(skill)) => {
+            named(&Ask { skill: Some(skill), ..ask }, name, env)?
+        }
+        (own, _) => own?,
+    };
+    let Some(mut placed) = found else { return Ok(None) };
     // The run may have been about a skill of the user's choice.
     if let Some([skill]) = then.map(|then| then.skills.as_slice())
         && placed.suite.skills.iter().all(|own| own.name != skill.name)
@@ -92,6 +93,27 @@ fn today(
         placed.suite.predict_activation();
     }
     Ok(Some(placed))
+}
+
+/// The suite of this name, which in the run may have stood beside others of the same.
+fn named(
+    ask: &Ask,
+    name: Option<&str>,
+    env: &BTreeMap<String, String>,
+) -> Result<Option<Placed>, IntakeError> {
+    let reading = match read(ask, env) {
+        Err(IntakeError::Discover(DiscoverError::Missing(_) | DiscoverError::Nothing(_))) => return Ok(None),
+        reading => reading?,
+    };
+    if reading.has_errors() {
+        return Err(IntakeError::Missing(ask.paths.iter().map(|path| broken(path)).collect()));
+    }
+    let Some(name) = name else { return Ok(None) };
+    let mut suites = reading.into_suites()?.into_iter();
+    Ok(suites.find(|placed| is_called(placed, name)).map(|mut placed| {
+        name.clone_into(&mut placed.suite.name);
+        placed
+    }))
 }
 
 fn broken(path: &Path) -> String {

@@ -51,8 +51,12 @@ mod tests {
             std::fs::write(path, content).expect("written");
         }
         let file = folder.path().join("evals/e.practicum.yaml");
-        let place =
-            Place { root: folder.path().join("evals"), project: folder.path().to_owned(), plugins: None };
+        let place = Place {
+            root: folder.path().join("evals"),
+            project: folder.path().to_owned(),
+            plugins: None,
+            skill: None,
+        };
         let suite = load_text(&file, spec.to_owned(), &place).lowered.suite.expect("a suite");
         let agent = agent(agent_name).expect("known");
         derived(&suite, folder.path(), [&agent])

@@ -27,6 +27,7 @@ pub use transport::{Limits, Transport};
 use self::answer::Marking;
 use self::evidence::{Laid, Quotable, within_window};
 use self::extraction::Extraction;
+use self::prompt::Subject;
 use self::question::{Question, Settled};
 use crate::llm::{Api, Tool};
 use crate::model::{Activation, Check, CheckKind, Finding, Judged, Remarks, Section, Usage, Vote, Why};
@@ -106,6 +107,8 @@ pub struct Mark {
 pub struct Marks {
     pub marks: Vec<Mark>,
     pub remarks: Remarks,
+    /// The skills that would be taken up, if that was asked and answered.
+    pub chosen: Option<Vec<String>>,
     /// Things worth telling that change no verdict.
     pub notes: Vec<String>,
     pub usage: Usage,
@@ -130,6 +133,7 @@ impl Marks {
         self.marks.extend(other.marks);
         self.notes.extend(other.notes);
         self.usage.add(other.usage);
+        self.chosen = self.chosen.take().or(other.chosen);
         if self.remarks.is_empty() {
             self.remarks = other.remarks;
         }
@@ -232,7 +236,8 @@ impl Judge {
     ) -> Marks {
         let mut marks = Marks::default();
         if !questions.statements.is_empty() {
-            marks.add(self.decide(&questions.statements, exhibit, sitting).await);
+            let laid = exhibit.lay_out();
+            marks.add(self.decide(Subject::Run, &questions.statements, laid, sitting).await);
         }
         for sections in &questions.extractions {
             marks.add(self.extract(sections, exhibit, sitting).await);
@@ -243,19 +248,25 @@ impl Judge {
         marks
     }
 
+    /// The same for statements about a text, that of a skill.
+    pub async fn mark_skill(&self, statements: &[Statement<'_>], text: &str, sitting: &Sitting<'_>) -> Marks {
+        self.decide(Subject::Skill, statements, within_window(text), sitting).await
+    }
+
     /// Decides all statements, as often as there are votes.
     async fn decide(
         &self,
+        subject: Subject,
         statements: &[Statement<'_>],
-        exhibit: &Exhibit<'_>,
+        laid: Laid,
         sitting: &Sitting<'_>,
     ) -> Marks {
-        let Laid { text, left_out } = exhibit.lay_out();
+        let Laid { text, left_out } = laid;
         let record = Quotable::new(self.discreet(text));
         let mut decided = Marks { notes: told_if_cut(left_out), ..Marks::default() };
         let mut rounds = Vec::new();
         for vote in 0..self.votes {
-            let marks = self.vote(statements, &record, vote, sitting).await;
+            let marks = self.vote(subject, statements, &record, vote, sitting).await;
             rounds.push(marks.marks.clone());
             decided.add(Marks { marks: Vec::new(), ..marks });
         }
@@ -265,6 +276,7 @@ impl Judge {
 
     async fn vote(
         &self,
+        subject: Subject,
         statements: &[Statement<'_>],
         record: &Quotable,
         vote: u32,
@@ -276,8 +288,8 @@ impl Judge {
         let enclosed: Vec<&str> = about.flatten().chain([record.text.as_str()]).collect();
         let fence = prompt::fence(&enclosed);
         let question = Question {
-            system: prompt::marking_rules(),
-            text: prompt::statements(statements, &record.text, &fence),
+            system: subject.rules(),
+            text: prompt::statements(subject, statements, &record.text, &fence),
             fence,
             tool: Tool {
                 name: MARKS_TOOL.to_owned(),
@@ -299,7 +311,7 @@ impl Judge {
             let given = marks.iter().position(|mark| mark.id == statement.id);
             given.map_or_else(|| unscored(statement.id), |at| marks.swap_remove(at))
         });
-        Marks { marks: in_order.collect(), remarks, notes: Vec::new(), usage }
+        Marks { marks: in_order.collect(), remarks, usage, ..Marks::default() }
     }
 
     /// Reads the entries of all sections of a check in one go, and marks them.

@@ -56,7 +56,9 @@ impl Judge {
             };
             Mark::new(id, id, finding)
         };
-        Marks { marks: asked.iter().map(mark).collect(), usage: consulted.usage, ..Marks::default() }
+        let marks = asked.iter().map(mark).collect();
+        let chosen = consulted.answer.ok().map(|choice| choice.skills);
+        Marks { marks, chosen, usage: consulted.usage, ..Marks::default() }
     }
 }
 

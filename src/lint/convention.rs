@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use super::rules::discipline_without_counters::{answers_excuses, imposes_discipline};
 use super::rules::word_count::{TARGET, words};
 use super::{Convention, Draft, Front, RULES};
+use crate::model::{CheckResult, Verdict};
 
 /// The conventions of writing-skills, in the shape its reports have them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +18,36 @@ pub struct ConventionCompliance {
     pub token_efficiency: Mark,
     /// What is seldom needed is not read always.
     pub progressive_disclosure: Mark,
-    /// `None` where code cannot tell what type of skill it is; a judge has to.
-    pub type_alignment: Option<Mark>,
+    /// The skill has what its type needs.
+    pub type_alignment: Alignment,
+}
+
+/// Whether a skill has what its type needs, which code can seldom tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Alignment {
+    /// `None` if nobody could tell.
+    pub passed: Option<bool>,
+    /// What was seen, or why nobody could tell.
+    pub details: String,
+}
+
+impl ConventionCompliance {
+    /// With what a judge said of the skill's type, if one was asked. It is believed before code is; where
+    /// it gave no answer, that of code stands, if there is one.
+    #[must_use]
+    pub fn judged(self, said: Option<&CheckResult>) -> Self {
+        let Some(said) = said else { return self };
+        let passed = match &said.verdict {
+            Verdict::Pass => Some(true),
+            Verdict::Fail => Some(false),
+            Verdict::NotScored(_) if self.type_alignment.passed.is_some() => return self,
+            Verdict::NotScored(_) => None,
+        };
+        let words = std::iter::once(&said.rationale).chain(&said.flags);
+        let details = words.map(String::as_str).collect::<Vec<&str>>().join("; ");
+        Self { type_alignment: Alignment { passed, details }, ..self }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -83,12 +112,15 @@ fn disclosure(draft: &Draft) -> Mark {
     unread(draft).unwrap_or_else(|| by_rules(draft, Convention::Disclosure, well))
 }
 
-fn type_alignment(draft: &Draft) -> Option<Mark> {
-    imposes_discipline(draft).then(|| {
-        if answers_excuses(draft) {
-            Mark::new(true, "imposes discipline and answers the excuses for breaking it")
-        } else {
-            by_rules(draft, Convention::TypeAlignment, "imposes discipline")
-        }
-    })
+fn type_alignment(draft: &Draft) -> Alignment {
+    if !imposes_discipline(draft) {
+        let details = "code cannot tell what type of skill this is, and no judge was asked".to_owned();
+        return Alignment { passed: None, details };
+    }
+    let Mark { passed, details } = if answers_excuses(draft) {
+        Mark::new(true, "imposes discipline and answers the excuses for breaking it")
+    } else {
+        by_rules(draft, Convention::TypeAlignment, "imposes discipline")
+    };
+    Alignment { passed: Some(passed), details }
 }

@@ -17,7 +17,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 
-pub use convention::{ConventionCompliance, Mark, convention_compliance};
+pub use convention::{Alignment, ConventionCompliance, Mark, convention_compliance};
 pub use document::{Tally, document};
 pub use draft::{Draft, Front};
 pub use find::{FindError, find};

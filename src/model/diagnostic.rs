@@ -122,6 +122,11 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
+    /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
+    pub fn sort(&mut self) {
+        self.found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));
+    }
+
     /// Those of one severity.
     pub fn only(&self, severity: Severity) -> Self {
         let found = self.found.iter().filter(|problem| problem.severity == severity).cloned().collect();

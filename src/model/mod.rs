@@ -19,6 +19,7 @@ mod ratio;
 mod record;
 mod remarks;
 mod sandbox;
+mod skill_judged;
 mod standing;
 mod suite;
 mod summary;
@@ -48,15 +49,19 @@ pub use observation::{
 pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, Judging, SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, Remarks, Vote};
 pub use sandbox::SandboxMode;
+pub use skill_judged::SkillJudged;
 pub use standing::Standing;
-pub use suite::{JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, Suite, Transport};
+pub use suite::{
+    JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
+    Transport,
+};
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
-    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, Reliability, Rivals, Routed, Summary,
-    Totals, VoidPair,
+    CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, PredictedActivation, Reliability, Rivals,
+    Routed, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
 pub use verdict::{CheckResult, Finding, Verdict, Why};

@@ -31,6 +31,9 @@ pub struct TrialRecord {
     pub fired: Option<bool>,
     #[serde(default, skip_serializing_if = "SkillUse::is_empty")]
     pub skills: SkillUse,
+    /// What a model guessed of activation, where that was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Prediction>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub model: Option<String>,
@@ -64,6 +67,25 @@ pub struct SkillUse {
     pub activated: Vec<String>,
     /// Whether the user named the skill, which leaves the agent nothing to decide.
     pub invoked: bool,
+}
+
+/// What a model guessed of activation from descriptions, and what was wanted. It is no observation, and is
+/// never counted with any.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Prediction {
+    pub expect: Expect,
+    /// The skills that it is about.
+    pub about: Vec<String>,
+    /// Those that the model expects to be taken up; `None` if it gave no answer.
+    pub chosen: Option<Vec<String>>,
+}
+
+impl Prediction {
+    /// Whether one of the skills that it is about would fire; `None` if nobody said.
+    pub fn fires(&self) -> Option<bool> {
+        let chosen = self.chosen.as_ref()?;
+        Some(self.about.iter().any(|skill| chosen.contains(skill)))
+    }
 }
 
 /// What a run says about whether a skill fires where it should.

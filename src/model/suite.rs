@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Arm, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Mode, PassRule, Ratio};
+use super::{Arm, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Judged, Mode, PassRule, Ratio};
 
 /// One eval file (or one folder of them) as every later stage sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Suite {
     pub skills: Vec<SkillRef>,
     /// Skills staged beside those under test, because the question is which of them the agent picks.
     pub rivals: Vec<SkillRef>,
+    /// What a judge is to decide of each skill's own text, whatever its runs come to. No gate counts it.
+    pub about_skill: Vec<SkillStatement>,
     pub cases: Vec<Case>,
     /// What the file itself says about running.
     pub run: RunPolicy,
@@ -38,6 +40,7 @@ impl Suite {
             description: None,
             skills: Vec::new(),
             rivals: Vec::new(),
+            about_skill: Vec::new(),
             cases: Vec::new(),
             run: RunPolicy::default(),
             defaults: RunPolicy::default(),
@@ -122,6 +125,16 @@ pub struct SkillRef {
     pub path: Option<PathBuf>,
     pub plugin: Option<String>,
 }
+
+/// A statement about the text of a skill, under an id that is unique among those of its suite.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SkillStatement {
+    pub id: String,
+    pub judged: Judged,
+}
+
+/// The id of the statement that a skill has what its type needs. Gradings tell it by its name.
+pub const TYPE_ALIGNMENT: &str = "type_alignment";
 
 /// How a suite wants to be run. Every field is optional because each is one layer of settings.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -3,7 +3,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, Usage};
+use super::{
+    Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, SkillJudged, Usage,
+};
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,12 +43,19 @@ pub struct Summary {
     /// Skills that were staged beside those under test, in every arm.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rivals: Vec<Rivals>,
+    /// What a judge said of the texts of skills. It is in no rate and no gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills_judged: Vec<SkillJudged>,
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
     /// Whether skills fired where they should; `None` if no case is about that.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,
+    /// What a model guessed of that from descriptions; `None` if nobody asked it to. The two are never
+    /// added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted_activation: Option<PredictedActivation>,
     /// With the skill against without it, or a version against an earlier one; `None` with one arm.
     #[serde(default)]
     pub arms: Option<ArmsSummary>,
@@ -116,6 +125,15 @@ pub struct ActivationSummary {
     pub invoked: u64,
 }
 
+/// Predicted activation against what was wanted. Counts are of predictions.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PredictedActivation {
+    #[serde(flatten)]
+    pub all: ActivationRates,
+    /// The same for each skill alone.
+    pub skills: Vec<ActivationPart>,
+}
+
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ActivationRates {
     pub tp: u64,
@@ -123,9 +141,9 @@ pub struct ActivationRates {
     pub tn: u64,
     #[serde(rename = "fn")]
     pub fn_: u64,
-    /// Runs in which either was fine.
+    /// Those in which either was fine.
     pub acceptable: u64,
-    /// Runs that cannot tell.
+    /// Those that cannot tell.
     pub error: u64,
     pub precision: Estimate,
     pub recall: Estimate,

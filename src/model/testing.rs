@@ -24,6 +24,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         seconds: 2.0,
         notes: Vec::new(),
         remarks: Remarks::default(),
+        predicted: None,
         judging: None,
     }
 }

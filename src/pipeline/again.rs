@@ -13,9 +13,10 @@ use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
-use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, unanswered};
+use crate::marking::{Jury, Sheet, expectation, needs_agent, offered, prediction_wanted, unanswered};
 use crate::model::{
-    Digest, Given, Leave, Network, Noise, Ratio, Summary, Trial, TrialId, TrialRecord, Verdict, Why,
+    Digest, Given, Leave, Network, Noise, Ratio, SkillJudged, Summary, Trial, TrialId, TrialRecord, Verdict,
+    Why,
 };
 use crate::plan::{Plan, applicable};
 use crate::recall::recall;
@@ -31,6 +32,8 @@ pub struct Again {
     /// The run that is marked again. It stays as it is.
     pub from: RunDir,
     pub old: BTreeMap<TrialId, TrialRecord>,
+    /// What was said then of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
     /// Where the new marking goes.
     pub run_dir: RunDir,
     pub scrubber: Scrubber,
@@ -72,6 +75,10 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
         tell(&mut sinks, &RunEvent::TrialFinished { record: Box::new(record.clone()) });
         records.push(record);
     }
+    for judged in again.judge_skills().await {
+        tally.add_skill(&judged);
+        tell(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
+    }
     tally.allow_unscored(again.allow_unscored);
     if let Some(noise) = &again.noise {
         tally.know(noise);
@@ -96,7 +103,8 @@ impl Again {
             // What never came to its end has nothing that could be marked, then or now.
             let (_, case) = self.plan.case(trial);
             let reused_from = Some(self.from.id().to_owned());
-            TrialRecord { key: None, expect: expectation(case), reused_from, ..old.clone() }
+            let (expect, predicted) = (expectation(case), prediction_wanted(case));
+            TrialRecord { key: None, expect, predicted, reused_from, ..old.clone() }
         };
         // A trial that was skipped or broke off has no folder of its own, only a record.
         if from.join("checks.json").exists() {
@@ -123,7 +131,8 @@ impl Again {
                 let why = Why::CheckFailed(why);
                 let checks = checks.into_iter().map(|check| unanswered(check, &why)).collect();
                 let verdict = Verdict::NotScored(why.clone());
-                return TrialRecord { key: None, verdict, checks, fired: None, ..old.clone() };
+                let predicted = prediction_wanted(case);
+                return TrialRecord { key: None, verdict, checks, fired: None, predicted, ..old.clone() };
             }
         };
         let offered = tokio::task::block_in_place(|| offered(&planned.suite, &checks));

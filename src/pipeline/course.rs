@@ -10,10 +10,12 @@ use super::exam::Exam;
 use super::queue::{Next, Queue};
 use super::reuse::{self, Known};
 use super::seats::{Seat, Seats};
-use super::{gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event};
+use super::{
+    about_skills, gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event,
+};
 use crate::aggregate::{Outcome, Tally};
 use crate::event::{RunEvent, Sinks};
-use crate::model::{Ended, Summary, Trial, TrialRecord, Verdict, counted};
+use crate::model::{Ended, SkillJudged, Summary, Trial, TrialRecord, Verdict, counted};
 use crate::store::StoreError;
 
 pub struct Course {
@@ -27,6 +29,8 @@ pub struct Course {
     queue: Queue,
     running: JoinSet<TrialRecord>,
     in_flight: BTreeMap<Id, usize>,
+    /// What judges are asked about the texts of skills.
+    asking: JoinSet<SkillJudged>,
     /// Whether a trial has failed.
     failed: bool,
 }
@@ -34,6 +38,7 @@ pub struct Course {
 /// What a course has waited for.
 pub enum Happened {
     TrialEnded(usize, Box<TrialRecord>),
+    SkillJudged(Box<SkillJudged>),
     /// A place was left, or a trial's wait is over.
     MayBegin,
     /// Nothing is at work, and nothing will be.
@@ -53,7 +58,9 @@ impl Course {
         }
         let mut tally = tally_of(&exam.plan);
         let ready = probing::probe_all(&exam, &mut tally, &mut sinks).await;
+        exam.prior.skills_judged.iter().for_each(|judged| tally.add_skill(judged));
         Self {
+            asking: if ready { about_skills::ask(&exam) } else { JoinSet::new() },
             seats: Seats::new(exam.jobs, exam.judge_jobs),
             queue: Queue::new(trials),
             running: JoinSet::new(),
@@ -77,7 +84,8 @@ impl Course {
     }
 
     fn may_begin(&self) -> bool {
-        self.exam.goes_on() && !(self.failed && self.exam.fail_fast)
+        let keeps_record = self.sinks.lost_record().is_none();
+        self.exam.goes_on() && keeps_record && !(self.failed && self.exam.fail_fast)
     }
 
     /// Begins a trial, unless its result is known already or not needed.
@@ -111,14 +119,18 @@ impl Course {
         self.tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition)
     }
 
-    /// Waits until a trial ends, or one may begin.
+    /// Waits until a trial ends or a judge has answered, or a trial may begin.
     pub async fn wait(&mut self) -> Happened {
         let wakes_at = self.queue.wakes_at().filter(|_| self.seats.is_free() && self.may_begin());
-        if self.running.is_empty() && wakes_at.is_none() {
+        if self.running.is_empty() && self.asking.is_empty() && wakes_at.is_none() {
             return Happened::Over;
         }
         tokio::select! {
             Some(joined) = self.running.join_next_with_id() => self.ended(joined),
+            // Of a question that panicked there is nothing to keep.
+            Some(judged) = self.asking.join_next() => {
+                judged.map_or(Happened::MayBegin, |judged| Happened::SkillJudged(Box::new(judged)))
+            }
             () = sleep(wakes_at) => Happened::MayBegin,
             () = self.seats.freed() => Happened::MayBegin,
         }
@@ -157,6 +169,12 @@ impl Course {
         }
     }
 
+    /// Counts what a judge said of a skill's text.
+    pub fn note(&mut self, judged: Box<SkillJudged>) {
+        self.tally.add_skill(&judged);
+        self.tell(&RunEvent::SkillJudged { judged });
+    }
+
     fn count(&mut self, record: Box<TrialRecord>) {
         self.tally.add(&record);
         self.failed |= record.verdict == Verdict::Fail;
@@ -170,6 +188,12 @@ impl Course {
     /// What has come of it all.
     pub fn conclude(mut self) -> Result<Summary, StoreError> {
         let exam = Arc::clone(&self.exam);
+        if let Some(why) = self.sinks.lost_record() {
+            // Without a summary the run counts as broken off, and can be gone on with.
+            let left = counted(self.queue.left(), "trial");
+            let why = format!("{why}; {left} not begun, practicum run --resume goes on");
+            return Err(StoreError::at(exam.run_dir.path())(std::io::Error::other(why)));
+        }
         self.tally.allow_unscored(exam.allow_unscored);
         if let Some(noise) = &exam.noise {
             self.tally.know(noise);

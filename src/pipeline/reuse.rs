@@ -4,9 +4,9 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use crate::model::{Digest, ProbeRecord, TrialRecord};
+use crate::model::{Digest, ProbeRecord, SkillJudged, TrialRecord};
 use crate::plan::Plan;
-use crate::store::{Cache, RunDir, probes, records};
+use crate::store::{Cache, RunDir, probes, records, skills_judged};
 
 /// What is known before anything runs, by position in the plan.
 #[derive(Default)]
@@ -15,6 +15,8 @@ pub struct Prior {
     pub known: HashMap<usize, Known>,
     /// Probes of the run that is gone on with, those that fired.
     pub probes: Vec<ProbeRecord>,
+    /// What was said in that run of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
     /// Where finished trials are remembered.
     pub cache: Option<Cache>,
 }
@@ -51,7 +53,8 @@ impl Prior {
         }
         let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
         tried.retain(|_, probe| probe.fired);
-        Self { keys, known, probes: tried.into_values().collect(), cache }
+        let skills_judged = resumed.and_then(|run| skills_judged(run.path()).ok()).unwrap_or_default();
+        Self { keys, known, probes: tried.into_values().collect(), skills_judged, cache }
     }
 
     /// How many trials are taken over.

@@ -50,7 +50,24 @@ pub enum Only {
     Activation,
 }
 
+impl Only {
+    pub fn name(self) -> &'static str {
+        match self {
+            Only::Artifact => "artifact",
+            Only::Activation => "activation",
+        }
+    }
+}
+
 impl Filter {
+    /// Whether it asks for a part of something.
+    pub fn is_part_of(&self, suites: &[Planned]) -> bool {
+        let whole = Filter { shard: None, ..self.clone() };
+        let wanted =
+            |planned: &Planned| planned.suite.cases.iter().any(|case| whole.wants(&planned.suite, case));
+        self.shard.is_some() && suites.iter().any(wanted)
+    }
+
     fn wants(&self, suite: &Suite, case: &Case) -> bool {
         let named = self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(&case.id));
         let of_kind = match self.only {
@@ -167,12 +184,16 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
     let mut conditions = Vec::new();
     for agent in &planned.agents {
         for arm in arms(settings, case) {
-            conditions.push(Condition {
+            let condition = Condition {
                 agent: agent.clone(),
                 model: settings.model.value.clone(),
                 arm,
                 mode: settings.mode.value.clone(),
-            });
+            };
+            // Said twice is not done twice: a trial is known by its condition.
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
         }
     }
     conditions

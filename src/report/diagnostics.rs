@@ -14,10 +14,18 @@ pub fn render(diagnostics: &Diagnostics, path: &Path, text: &str, colour: bool) 
         out.push('\n');
     }
     if diagnostics.dropped() > 0 {
-        let shown_path = safe(&path.display().to_string());
+        let shown_path = shown_path(path);
         out.push_str(&format!("and {} in {shown_path}\n", counted(diagnostics.dropped(), "more problem")));
     }
     out
+}
+
+/// A path as one would type it here. Whoever wrote the file may have named its folder too.
+pub fn shown_path(path: &Path) -> String {
+    let here = std::env::current_dir().ok();
+    let below = here.as_deref().and_then(|here| path.strip_prefix(here).ok());
+    let shortest = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
+    safe(&shortest.display().to_string())
 }
 
 fn one(diagnostic: &Diagnostic, path: &Path, text: &str, renderer: &Renderer) -> String {
@@ -27,8 +35,7 @@ fn one(diagnostic: &Diagnostic, path: &Path, text: &str, renderer: &Renderer) ->
         Severity::Notice => Level::NOTE,
     };
     let message = safe(&diagnostic.message);
-    // Whoever wrote the file may have named its folder too.
-    let shown_path = safe(&path.display().to_string());
+    let shown_path = shown_path(path);
     let excerpt = diagnostic.span.map(|span| around(text, span));
     let title = level.primary_title(message.as_str()).id(diagnostic.code);
     let mut group = Group::with_title(title);

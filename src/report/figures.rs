@@ -1,9 +1,11 @@
 //! Figures in a few words, with how sure they are.
 
+use std::collections::BTreeMap;
+
 use super::safe;
 use crate::model::{
-    ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate, GateResult, PassRate,
-    Reliability, Summary, Totals, counted,
+    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate,
+    GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -74,6 +76,43 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
     (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), gate.standing())
 }
 
+/// Of many things of one kind so many are told, and the others are counted.
+const MOST_TOLD: usize = 12;
+
+/// The gates that are worth a line: all of a few; of many those that fail, and how the others stand.
+pub fn gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
+    if of.len() <= MOST_TOLD {
+        return (of.iter().collect(), None);
+    }
+    let shown: Vec<&GateResult> = of.iter().filter(|gate| gate.fails()).take(MOST_TOLD).collect();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    for gate in of {
+        *others.entry(gate.standing()).or_default() += 1;
+    }
+    if let Some(failing) = others.get_mut("fails") {
+        *failing -= shown.len();
+    }
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!("{count} {}", if word == "holds" && count > 1 { "hold" } else { word }))
+        .collect();
+    let more = if shown.is_empty() { "gates" } else { "other gates" };
+    (shown, Some(format!("{more}: {}", others.join(", "))))
+}
+
+/// The names of suites, or of many the first few.
+pub fn suites(names: &[String]) -> String {
+    const MOST_NAMES: usize = 6;
+    match names {
+        names if names.len() <= MOST_NAMES => names.join(", "),
+        names => {
+            let (first, others) = names.split_at(MOST_NAMES / 2);
+            format!("{} and {}", first.join(", "), counted(others.len(), "more suite"))
+        }
+    }
+}
+
 /// The gate that a run without one would want first.
 pub fn usual_gate(of: &Summary) -> &'static str {
     if of.activation.is_some() { "f1=0.8" } else { "pass_rate=0.8" }
@@ -83,7 +122,12 @@ pub fn usual_gate(of: &Summary) -> &'static str {
 pub fn activation(of: &ActivationSummary) -> Vec<String> {
     let mut lines = vec![format!("activation: {}", rates(&of.all))];
     if of.skills.len() > 1 {
-        lines.extend(of.skills.iter().map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
+        let wrong = |rates: &ActivationRates| rates.fp + rates.fn_ + rates.error > 0;
+        let many = of.skills.len() > MOST_TOLD;
+        let told = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MOST_TOLD);
+        let before = lines.len();
+        lines.extend(told.map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
+        lines.extend(more(lines.len() - before, of.skills.len(), "skill"));
     }
     if of.unmeasured > 0 {
         lines.push(format!("  {} could not be measured: no run can tell", counted(of.unmeasured, "case")));
@@ -92,6 +136,22 @@ pub fn activation(of: &ActivationSummary) -> Vec<String> {
         lines.push(format!("  in no rate: {} told to use the skill by name", counted(of.invoked, "run")));
     }
     lines
+}
+
+/// The same for what a model guessed, and says so.
+pub fn predicted(of: &PredictedActivation) -> Vec<String> {
+    let mut lines = vec![format!("predicted activation, by a model and not seen: {}", rates(&of.all))];
+    if of.skills.len() > 1 {
+        let part =
+            |part: &ActivationPart| format!("  {}, predicted: {}", safe(&part.name), rates(&part.rates));
+        lines.extend(of.skills.iter().map(part));
+    }
+    lines
+}
+
+/// A line for those that have none of their own. Reports that have room tell of each.
+fn more(told: usize, all: usize, of: &str) -> Option<String> {
+    (told > 0 && told < all).then(|| format!("  and {}", counted(all - told, &format!("more {of}"))))
 }
 
 fn rates(of: &ActivationRates) -> String {
@@ -122,9 +182,11 @@ fn rates(of: &ActivationRates) -> String {
 pub fn arms(of: &ArmsSummary) -> Vec<String> {
     let title = format!("{} against {}", of.after, of.before);
     let mut lines = vec![format!("{title}: {}", compared(&of.result))];
-    for one in &of.suites {
-        lines.push(format!("  {}: {}", safe(&one.suite), compared(&one.result)));
-    }
+    let many = of.suites.len() > MOST_TOLD;
+    let told = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MOST_TOLD);
+    let before = lines.len();
+    lines.extend(told.map(|one| format!("  {}: {}", safe(&one.suite), compared(&one.result))));
+    lines.extend(more(lines.len() - before, of.suites.len(), "suite"));
     if of.void_pairs > 0 {
         lines.push(format!("  {} void, because a trial was not in its arm", counted(of.void_pairs, "pair")));
         for void in of.voided.iter().take(3) {
@@ -160,6 +222,13 @@ mod tests {
         assert_eq!(difference(Estimate::undefined(0)), "–");
         assert_eq!(estimate(Estimate::new(Some(0.8), Some((0.376, 0.964)), 5)), "0.80 [0.38, 0.96]");
         assert_eq!(difference(Estimate::new(Some(-0.2), Some((-0.5, 0.1)), 5)), "-0.20 [-0.50, +0.10]");
+    }
+
+    #[test]
+    fn many_suites_are_not_all_named() {
+        let names: Vec<String> = (0..7).map(|n| format!("s{n}")).collect();
+        assert_eq!(suites(&names[..6]), "s0, s1, s2, s3, s4, s5");
+        assert_eq!(suites(&names), "s0, s1, s2 and 4 more suites");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::markup::cut;
 use super::safe;
-use crate::lint::ConventionCompliance;
+use crate::lint::{Alignment, ConventionCompliance};
 use crate::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
 
 /// How one run of a case was graded, in the shape that writing-skills documents, with exactly its keys.
@@ -120,7 +120,7 @@ impl Grading {
             required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
             results: scored.iter().map(result).collect(),
             overall,
-            convention_compliance: conventions.clone(),
+            convention_compliance: shown(conventions),
             claims: record.remarks.claims.iter().map(claim).collect(),
             user_notes_summary: notes.join("; "),
             eval_feedback: feedback.join("; "),
@@ -145,6 +145,13 @@ impl Grading {
         let case: String = self.case_id.chars().take(100).map(plain).collect();
         format!("{}_v{}_run{}", case.trim_start_matches('.'), self.version, self.run)
     }
+}
+
+/// What a judge wrote is made harmless like everything else that one wrote.
+fn shown(conventions: &ConventionCompliance) -> ConventionCompliance {
+    let Alignment { passed, details } = &conventions.type_alignment;
+    let type_alignment = Alignment { passed: *passed, details: said(details) };
+    ConventionCompliance { type_alignment, ..conventions.clone() }
 }
 
 /// With one decimal. `None` of nothing.

@@ -30,7 +30,7 @@ use std::io::Write;
 use std::path::Path;
 
 pub use changes::render as render_changes;
-pub use diagnostics::render as render_diagnostics;
+pub use diagnostics::{render as render_diagnostics, shown_path};
 pub use documents::{
     Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
     ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
@@ -39,7 +39,7 @@ pub use fold::fold;
 pub use graded::render as render_graded;
 pub use grading::Grading;
 pub use live::LiveView;
-pub use progress::Progress;
+pub use progress::{Progress, Suites};
 pub use results::Results;
 pub use safe::safe;
 pub use writing_skills::free;

@@ -3,6 +3,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::safe;
 use crate::model::{CaseSummary, Summary, Totals, TrialRecord, Verdict};
 use crate::store::{RunDir, RunInfo, StoredTrials};
 
@@ -18,10 +19,10 @@ pub struct Results {
 
 impl Results {
     pub fn open(run: RunDir) -> Result<Self, String> {
-        let summary = run.summary().ok_or_else(|| {
-            format!("run {} did not come to its end; practicum run --resume goes on with it", run.id())
-        })?;
         let info = run.info()?;
+        let summary = run
+            .summary()
+            .ok_or_else(|| format!("run {} did not come to its end; {}", run.id(), safe(&info.way_on())))?;
         let trials = StoredTrials::open(run.path())
             .map_err(|error| format!("{}: {error}", run.path().join("events.jsonl").display()))?;
         Ok(Self { run, info, summary, trials, written: Vec::new() })

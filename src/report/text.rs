@@ -2,9 +2,10 @@ use std::io::Write;
 
 use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
-use super::{Form, Report, Results, figures, safe, styles};
+use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseSummary, CheckResult, Doubts, GateResult, Standing, Summary, TrialRecord, Verdict, Why, counted,
+    CaseSummary, CheckResult, Doubts, GateResult, SkillJudged, Standing, Summary, TrialRecord, Verdict, Why,
+    counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -34,11 +35,14 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     cases(results, out)?;
     writeln!(out)?;
     figures_lines(summary, out)?;
-    for gate in &summary.gates {
-        gate_line(gate, out)?;
-    }
+    let (gates, others) = figures::gates(&summary.gates);
+    gates.into_iter().try_for_each(|gate| gate_line(gate, out))?;
+    others.into_iter().try_for_each(|others| writeln!(out, "  {others}"))?;
     for rivals in &summary.rivals {
         writeln!(out, "  {}", one_line(&rivals.in_words()))?;
+    }
+    for line in summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+        writeln!(out, "  {}", cut(&one_line(&line), WIDEST))?;
     }
     if summary.standing() == Standing::Ungated {
         let words = "what failed could not fail the run";
@@ -68,15 +72,19 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             results.written.iter().map(|path| safe(&path.display().to_string())).collect();
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
-    writeln!(out, "  {FAINT}record: {}{FAINT:#}", safe(&results.run.path().display().to_string()))
+    writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
 }
 
 /// Those that kept the run from beginning. Of the others the cases tell.
 fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
-    for probe in summary.probes.iter().filter(|probe| !probe.fired) {
+    let failed: Vec<_> = summary.probes.iter().filter(|probe| !probe.fired).collect();
+    for probe in failed.iter().take(MOST_EXPLAINED) {
         writeln!(out, "  {BAD}✗{BAD:#} {}", one_line(&probe.in_words()))?;
     }
-    Ok(())
+    match failed.len().saturating_sub(MOST_EXPLAINED) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {} that did not fire", counted(more, "more probe")),
+    }
 }
 
 /// What a judge left in doubt, as far as there is any.
@@ -152,7 +160,12 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         _ => (UNSURE, "?"),
     };
     let runs = case.passed + case.failed + case.not_scored;
-    let mut words = vec![safe(&case.agent)];
+    let mut words = Vec::new();
+    // Suites may well have cases of one name.
+    if all.iter().any(|other| other.suite != case.suite) {
+        words.push(format!("of {}", one_line(&case.suite)));
+    }
+    words.push(safe(&case.agent));
     words.extend(case.model.as_deref().map(safe));
     words.extend([&case.arm, &case.mode].into_iter().filter(|word| !is_usual(word)).map(|word| safe(word)));
     let interval = match (case.pass_rate.rate.low, case.pass_rate.rate.high) {
@@ -261,8 +274,9 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
         writeln!(out, "  {} not needed: those before told enough", counted(left_out, "trial"))?;
     }
     let activation = summary.activation.as_ref().map(figures::activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
-    for line in activation.into_iter().chain(arms).flatten() {
+    for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "  {line}")?;
     }
     Ok(())

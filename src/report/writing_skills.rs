@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::grading::{Grading, mean};
 use super::{Form, Report, Results};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::Arm;
+use crate::model::{Arm, TYPE_ALIGNMENT};
 use crate::skill::{SKILL_FILE, tidy};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
@@ -58,9 +58,11 @@ fn version(arm: Arm) -> Option<u32> {
     }
 }
 
-/// The conventions that code can decide, of the skill as it is now.
+/// The conventions that code can decide, of the skill as it is now, and what a judge said of it.
 fn compliance(results: &Results, suite: &str) -> ConventionCompliance {
+    let said = results.summary.skills_judged.iter().find(|said| said.suite == suite);
     convention_compliance(&Draft::read(&skill_file(results, suite).unwrap_or_default()))
+        .judged(said.and_then(|said| said.check(TYPE_ALIGNMENT)))
 }
 
 fn skill_file(results: &Results, suite: &str) -> Option<PathBuf> {

@@ -100,6 +100,11 @@ impl Sandbox {
         Ok(Self { means, strict, hidden, notice: Some(format!("sandbox: {notice}")) })
     }
 
+    /// Whether there are walls at all.
+    pub fn holds(&self) -> bool {
+        self.means != Means::Nothing
+    }
+
     /// What a person should know about the walls of this run.
     pub fn notice(&self) -> Option<&str> {
         self.notice.as_deref()

@@ -186,6 +186,12 @@ pub fn read_written(
     Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
 }
 
+/// A glob that begins at the workspace and names its folders as paths there do.
+fn from_the_root(glob: &str) -> String {
+    let parts = glob.split('/').filter(|part| !part.is_empty() && *part != ".");
+    parts.fold(String::new(), |path, part| format!("{path}/{part}"))
+}
+
 /// The texts of all created or changed files that match a glob, in order, each under its name.
 /// None at all is a failure: the agent was to write them.
 pub fn read_matching(
@@ -196,7 +202,7 @@ pub fn read_matching(
     let mut out = String::new();
     let mut builder = ignore::overrides::OverrideBuilder::new("/");
     for glob in globs {
-        if let Err(error) = builder.add(&format!("/{}", glob.trim_start_matches('/'))) {
+        if let Err(error) = builder.add(&from_the_root(glob)) {
             return Err(Finding::not_scored(Why::CheckFailed(format!("bad glob {glob:?}: {error}"))));
         }
     }
@@ -222,6 +228,15 @@ pub fn read_matching(
 mod tests {
     use super::super::rows::{Folder, decode, mark, said};
     use super::KIND;
+
+    #[test]
+    fn globs_begin_at_the_workspace() {
+        for (glob, expected) in
+            [("*.md", "/*.md"), ("./a.md", "/a.md"), ("r//b.md", "/r/b.md"), ("/a", "/a"), (".h/*", "/.h/*")]
+        {
+            assert_eq!(super::from_the_root(glob), expected);
+        }
+    }
 
     #[test]
     fn rows() {

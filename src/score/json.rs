@@ -175,14 +175,29 @@ fn read(text: &str) -> Result<Value, String> {
 
 /// The first block that calls itself JSON; else, if the text is one block, that.
 fn fenced(text: &str) -> Option<&str> {
-    let open = "```json";
-    let after = match text.to_ascii_lowercase().find(open) {
-        Some(at) => &text[at + open.len()..],
-        None => text.trim().strip_prefix("```")?,
+    const FENCE: &str = "```";
+    let mut at = 0;
+    let mut lines = text.split_inclusive('\n').map(|line| {
+        at += line.len();
+        (at, line.trim())
+    });
+    let calls_itself_json = |line: &str| {
+        let word = line.strip_prefix(FENCE).and_then(|info| info.split_whitespace().next());
+        word.is_some_and(|word| word.eq_ignore_ascii_case("json"))
     };
-    let (_, body) = after.split_once('\n')?;
-    let end = if body.starts_with("```") { Some(0) } else { body.find("\n```") };
-    end.map(|end| &body[..end])
+    let begins = match lines.find(|(_, line)| calls_itself_json(line)) {
+        Some((begins, _)) => begins,
+        None => text.len() - text.trim_start().strip_prefix(FENCE)?.split_once('\n')?.1.len(),
+    };
+    let body = &text[begins..];
+    let mut end = 0;
+    for line in body.split_inclusive('\n') {
+        if line.trim_start().starts_with(FENCE) {
+            return Some(&body[..end]);
+        }
+        end += line.len();
+    }
+    None
 }
 
 /// Equal as JSON means it: 1 and 1.0 are one number, the order of keys is none.
@@ -241,6 +256,13 @@ mod tests {
                 ("true", "```json\n{\n```", "fail"),
                 ("true", "```json\n{}", "fail"),
                 ("true", "```json\n```", "fail"),
+                ("true", "```JSON title=x\r\n{}\r\n```\r\n", "pass"),
+                ("true", "1. so:\n   ```json\n   {}\n   ```\n", "pass"),
+                ("true", "```jsonl\n{}\n{}\n```\n\n```json\n{}\n```\n", "pass"),
+                ("true", "Write ```json first:\n```json\n{}\n```\n", "pass"),
+                ("true", "```jsonc\n{} // x\n```", "fail"),
+                ("true", "  ```\n{}\n```", "pass"),
+                ("true", "```", "fail"),
                 ("$.name", document, "pass"),
                 ("tags[1]", &block, "pass"),
                 ("$.nope", document, "fail"),

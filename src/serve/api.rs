@@ -61,7 +61,9 @@ pub async fn runs(
     let limit = asked.limit.unwrap_or(50).clamp(1, MOST_ROWS);
     let mut rows = shared.ask(|index| {
         let rows = index.runs(asked.before.as_deref(), limit + 1)?;
-        rows.into_iter().map(|row| Ok((index.suites_of(&row.id)?, row))).collect::<Result<Vec<_>, _>>()
+        rows.into_iter()
+            .map(|row| Ok((index.suites_of(&row.id, usize::MAX)?, row)))
+            .collect::<Result<Vec<_>, _>>()
     })?;
     let more = rows.len() > limit;
     rows.truncate(limit);

@@ -110,7 +110,12 @@ pub static ARM: Knob<Vec<Arm>> = Knob {
     doc: "With the skill, without it, or both.",
     shape: shape::texts,
     parse: |text| {
-        list(text).map(|arm| Arm::parse(arm).ok_or_else(|| format!("there is no arm \"{arm}\""))).collect()
+        list(text)
+            .map(|arm| {
+                Arm::parse(arm)
+                    .ok_or_else(|| format!("there is no arm \"{arm}\"; there are with and without"))
+            })
+            .collect()
     },
     in_file: |suite| non_empty(suite.run.arms.clone()),
     in_format: |suite| non_empty(suite.defaults.arms.clone()),
@@ -341,7 +346,7 @@ fn ratio(text: &str) -> Result<Ratio, String> {
 
 fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
-        .ok_or_else(|| "a duration is a number of seconds, or like 500ms, 20s, 5m, 1h".to_owned())
+        .ok_or_else(|| "it must be a number of seconds, or like 500ms, 20s, 5m, 1h, and not 0".to_owned())
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {

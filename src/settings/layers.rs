@@ -25,10 +25,29 @@ struct FileLayer {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    #[error("{name} = \"{text}\" ({from}): {why}")]
+    #[error("{}: {why}", said(.name, .text, .from))]
     BadValue { name: &'static str, text: String, from: From, why: String },
     #[error("{path}: {why}")]
     BadFile { path: PathBuf, why: String },
+}
+
+/// A value as whoever gave it knows it.
+fn said(name: &str, text: &str, from: &From) -> String {
+    match from {
+        From::Flag => {
+            // Where clauditor has a flag, ours is called the same.
+            let flag = match name {
+                "judge.provider" => "grading-provider".to_owned(),
+                "judge.transport" => "transport".to_owned(),
+                name => name.replace('.', "-"),
+            };
+            format!("--{flag} {text}")
+        }
+        From::Environment(variable) => format!("{variable}={text}"),
+        From::EvalFile | From::Project(_) | From::User(_) | From::Format(_) | From::Default => {
+            format!("{name} = \"{text}\" ({from})")
+        }
+    }
 }
 
 /// The names of a project's and a user's settings file.

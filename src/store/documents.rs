@@ -44,6 +44,28 @@ pub struct RunInfo {
     pub folder: std::path::PathBuf,
 }
 
+impl RunInfo {
+    /// What goes on with it if it did not come to its end. Only some commands are one run, which can be
+    /// resumed; the others find what finished when they are given again.
+    pub fn way_on(&self) -> String {
+        let id = &self.run;
+        match self.begun_by() {
+            Some(command @ ("run" | "noise")) => format!("practicum {command} --resume {id} goes on with it"),
+            Some(command) => {
+                let anew = self.command.iter().any(|word| word == "--no-cache");
+                let but = if anew { " without --no-cache" } else { "" };
+                format!("the same practicum {command} again{but} goes on: what finished is not run again")
+            }
+            None => "the command that began it goes on, given again".to_owned(),
+        }
+    }
+
+    /// The command that began it, if it says.
+    pub fn begun_by(&self) -> Option<&str> {
+        self.command.first().map(String::as_str)
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunSuite {
     pub origin: Origin,

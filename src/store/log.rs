@@ -21,7 +21,11 @@ impl EventLog {
 
 impl Sink for EventLog {
     fn name(&self) -> &'static str {
-        "store"
+        "the record"
+    }
+
+    fn keeps_record(&self) -> bool {
+        true
     }
 
     fn hear(&mut self, event: &RunEvent) -> std::io::Result<()> {

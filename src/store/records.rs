@@ -3,7 +3,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 
 use crate::event::RunEvent;
-use crate::model::{ProbeRecord, TrialId, TrialRecord};
+use crate::model::{ProbeRecord, SkillJudged, TrialId, TrialRecord};
 
 /// The records of a run, the last of each trial. A line that a kill cut short is no record.
 pub fn records(run: &Path) -> std::io::Result<BTreeMap<TrialId, TrialRecord>> {
@@ -35,6 +35,21 @@ pub fn probes(run: &Path) -> std::io::Result<BTreeMap<TrialId, ProbeRecord>> {
         }
     }
     Ok(probes)
+}
+
+/// What judges said of the texts of skills, in the order they were asked.
+pub fn skills_judged(run: &Path) -> std::io::Result<Vec<SkillJudged>> {
+    let mut all = Vec::new();
+    let file = std::fs::File::open(run.join("events.jsonl"))?;
+    for line in BufReader::new(file).split(b'\n') {
+        let line = line?;
+        if begins_with(&line, b"\"skill_judged\"")
+            && let Ok(RunEvent::SkillJudged { judged }) = serde_json::from_slice(&line)
+        {
+            all.push(*judged);
+        }
+    }
+    Ok(all)
 }
 
 pub(super) fn tells_of_a_finished_trial(line: &[u8]) -> bool {

@@ -1,4 +1,5 @@
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::Serialize;
 
@@ -58,7 +59,10 @@ impl RunDir {
         }
         let runs = Self::all(project);
         if wanted == "latest" {
-            return runs.into_iter().next_back().ok_or_else(|| "there are no runs yet".to_owned());
+            return runs
+                .into_iter()
+                .next_back()
+                .ok_or_else(|| "there are no runs yet; practicum run makes one".to_owned());
         }
         let mut fitting: Vec<Self> = runs.into_iter().filter(|run| run.id.contains(wanted)).collect();
         if let Some(exact) = fitting.iter().position(|run| run.id == wanted) {
@@ -71,7 +75,8 @@ impl RunDir {
         }
     }
 
-    fn at_path(path: &Path) -> Option<Self> {
+    /// The run in this folder, if there is one.
+    pub fn at_path(path: &Path) -> Option<Self> {
         let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
         Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
     }
@@ -109,6 +114,13 @@ impl RunDir {
     /// The folder of one of its trials.
     pub fn trial(&self, trial: &TrialId) -> PathBuf {
         self.path.join("trials").join(trial.as_str())
+    }
+
+    /// How long it went on, from its beginning to the last line of its log.
+    pub fn went_on_for(&self) -> Duration {
+        let written = |name: &str| self.path.join(name).metadata().and_then(|file| file.modified()).ok();
+        let ends = written("events.jsonl").zip(written("run.json"));
+        ends.and_then(|(last, first)| last.duration_since(first).ok()).unwrap_or_default()
     }
 
     /// The folder of one of its probes.

@@ -88,6 +88,7 @@ impl StoredTrials {
             RunEvent::RunStarted { .. }
             | RunEvent::ProbeFinished { .. }
             | RunEvent::TrialStarted { .. }
+            | RunEvent::SkillJudged { .. }
             | RunEvent::Notice { .. }
             | RunEvent::RunFinished { .. } => Err(std::io::Error::other("the log has changed")),
         }

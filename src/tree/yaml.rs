@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as YamlSpan};
 
-use super::yaml_problem::in_words;
+use super::yaml_problem::{in_words, is_tab, is_unclosed_quote};
 use super::{DEEPEST, Data, Entry, MOST_NODES, Node};
 use crate::model::{Diagnostics, Span};
 
@@ -12,14 +12,26 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
     let mut builder =
         Builder { text, anchors: HashMap::new(), open: Vec::new(), nodes: 0, root: None, diagnostics };
     let mut documents = 0;
+    let mut read = 0;
     for event in Parser::new_from_str(text) {
         let (event, span) = match event {
             Ok(pair) => pair,
             Err(error) => {
-                let at = error.marker().byte_offset().unwrap_or(0).min(text.len());
-                let (what, help) = match builder.unclosed(at) {
-                    Some(what) => (what, Some("close it, or put text that begins with a bracket in quotes")),
-                    None => in_words(error.kind()),
+                let gave_up = error.marker().byte_offset().unwrap_or(0).min(text.len());
+                let (what, help) = in_words(error.kind());
+                // The parser tells where it gave up; the author wants to see what is wrong.
+                let (what, help, at) = match (builder.unclosed(gave_up), error.kind()) {
+                    (Some((bracket, at)), _) => {
+                        let help = "close it, or put text that begins with a bracket in quotes";
+                        (format!("the \"{bracket}\" is not closed"), Some(help), at)
+                    }
+                    (None, kind) if is_unclosed_quote(kind) => {
+                        (what, help, opening_quote(text, read, gave_up).unwrap_or(gave_up))
+                    }
+                    (None, kind) if is_tab(kind) => {
+                        (what, help, indenting_tab(text, gave_up).unwrap_or(gave_up))
+                    }
+                    (None, _) => (what, help, gave_up),
                 };
                 let message = format!("not valid YAML: {what}");
                 match help {
@@ -31,6 +43,7 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
                 return None;
             }
         };
+        read = to_span(&span, text).end.max(read);
         if matches!(event, Event::DocumentStart(..)) {
             documents += 1;
             if documents > 1 {
@@ -53,6 +66,36 @@ pub fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
             None
         }
     }
+}
+
+/// The quote that is still open where the parser gave up: the first one after what was read, outside of
+/// comments.
+fn opening_quote(text: &str, read: usize, gave_up: usize) -> Option<usize> {
+    let mut before = text.get(..read)?.chars().next_back();
+    let mut in_comment = false;
+    for (at, c) in text.get(read..gave_up)?.char_indices() {
+        match c {
+            '\n' => in_comment = false,
+            '#' if before.is_none_or(char::is_whitespace) => in_comment = true,
+            '"' | '\'' if !in_comment => return Some(read + at),
+            _ => {}
+        }
+        before = Some(c);
+    }
+    None
+}
+
+/// The first tab from here on that indents a line, this one included.
+fn indenting_tab(text: &str, from: usize) -> Option<usize> {
+    let mut start = text.get(..from)?.rfind('\n').map_or(0, |at| at + 1);
+    for line in text[start..].split_inclusive('\n') {
+        let spaces = line.len() - line.trim_start_matches(' ').len();
+        if line[spaces..].starts_with('\t') {
+            return Some(start + spaces);
+        }
+        start += line.len();
+    }
+    None
 }
 
 fn to_span(span: &YamlSpan, text: &str) -> Span {
@@ -84,13 +127,13 @@ enum Inside {
 struct Stop;
 
 impl Builder<'_, '_> {
-    /// What most likely went wrong where a bracket of an earlier line is still open.
-    fn unclosed(&self, at: usize) -> Option<String> {
+    /// The bracket of an earlier line that is still open where the parser gave up, and its place: what
+    /// most likely went wrong.
+    fn unclosed(&self, gave_up: usize) -> Option<(char, usize)> {
         let start = self.open.last()?.start.start;
         let bracket = self.text[start..].chars().next().filter(|first| ['[', '{'].contains(first))?;
-        let between = self.text.get(start..at)?;
-        let line = self.open.last()?.start.position(self.text).line;
-        between.contains('\n').then(|| format!("the \"{bracket}\" of line {line} is not closed"))
+        let between = self.text.get(start..gave_up)?;
+        between.contains('\n').then_some((bracket, start))
     }
 
     fn event(&mut self, event: Event<'_>, span: Span) -> Result<(), Stop> {
@@ -339,18 +382,27 @@ mod tests {
     #[test]
     fn mistakes_are_told_in_words_and_with_a_hint() {
         for (text, line, words) in [
-            ("a: [x\nb: 1", 2, "the \"[\" of line 1 is not closed"),
-            ("a: {x: 1\nb: 1", 2, "the \"{\" of line 1 is not closed"),
+            ("a: [x\nb: 1", 1, "the \"[\" is not closed"),
+            ("a: {x: 1\nb: 1", 1, "the \"{\" is not closed"),
             ("a: [x", 1, "the \"[\" is not closed"),
             ("a: [x}", 1, "cannot end with \"}\""),
             ("a: x]\nb: ]", 2, "closes nothing"),
-            ("a: \"x\nb: 1", 2, "the quote is not closed"),
+            ("a: \"x\nb: 1", 1, "the quote is not closed"),
+            ("a: 'x\n\n\nb: 1", 1, "the quote is not closed"),
+            ("a: 'b'\n# it's\nc: 'x\nd: 1", 3, "the quote is not closed"),
+            ("'a': \"b\"\nc:\n  - \"d\"\n  - \"e\nf: 1\n", 4, "the quote is not closed"),
+            ("a: {b: 'c', d: 'e}\nf: 1", 1, "the quote is not closed"),
+            ("a: x # it's\nb: \"y\n---\n", 2, "the quote is not closed"),
+            ("a: it's\n\"b: 1\n", 2, "the quote is not closed"),
+            ("a: \"x\n  y\n  z", 1, "the quote is not closed"),
             ("a: 'it's'", 1, "more after the closing quote"),
             ("a: \"C:\\path\"", 1, "no such escape"),
             ("a: b: c", 1, "a colon stands where none can"),
             ("a: x\ny", 2, "expected a key with a colon"),
             ("a:\n  b: 1\n c: 2", 3, "expected a key with a colon"),
             ("a:\n\t- 1", 2, "a tab stands in the indentation"),
+            ("a: x\n\tb: 1", 2, "a tab stands in the indentation"),
+            ("a:\n  - b: x\n  \tc: 1", 3, "a tab stands in the indentation"),
             ("a: @x", 1, "text cannot begin with '@'"),
             ("a: *x", 1, "nothing above has the name"),
             ("a: | x\n  y", 1, "text after the | or >"),

@@ -101,7 +101,34 @@ fn a_kill_while_anything_is_paid_for_is_gone_on_from_and_nothing_is_paid_twice()
     assert!(again <= lost, "{again} requests were made again, and only {lost} could have been under way");
 }
 
-/// Between the phases that ask someone: kills as soon as the journal has a further line.
+#[test]
+fn what_a_killed_run_has_spent_is_held_against_the_limit() {
+    let improve = |project: &Project, usd: &str| {
+        let once = ["-j", "1", "--judge-jobs", "1", "--rounds", "1", "--max-cost", usd];
+        project.practicum(&[&ONCE[..], &once].concat())
+    };
+    let ran = |wire: &Wire, project: &Project, usd: &str| {
+        Ran::of(wire.at(improve(project, usd)).output().expect("it starts"))
+    };
+    let cost = |improved: &Value| improved["cost_usd"].as_f64().expect("known");
+    let usual = {
+        let (project, wire) = wired();
+        cost(&ran(&wire, &project, "9").exits(0).json())
+    };
+    let (project, wire) = wired();
+    // Four trials of the baseline have been judged by then.
+    wire.kill_in(improve(&project, "9"), "The record of the exam", 4);
+    let asked = wire.asked().len();
+    let stopped = ran(&wire, &project, "0.000001").exits(4).json();
+    assert_eq!(stopped["stopped"], "cost", "{stopped:#}");
+    assert_eq!(wire.asked().len(), asked, "nothing is left to be spent");
+    let lost = cost(&stopped);
+    let paid = cost(&ran(&wire, &project, "9").exits(0).json());
+    assert!(lost > 0.0 && paid > usual - lost / 2.0, "{lost} were lost, {paid} paid, {usual} without a kill");
+    assert!(paid < usual + 1e-9, "and nothing counts twice: {paid}, {usual}");
+}
+
+/// Between the phases that ask someone: kills as soon as the journal has a further step.
 #[test]
 fn a_kill_after_any_step_is_gone_on_from() {
     let whole = {
@@ -111,7 +138,9 @@ fn a_kill_after_any_step_is_gone_on_from() {
     };
     let project = project(&usual_cases(), &diligent());
     let journal = project.path().join("ferry-workspace/improve.jsonl");
-    let lines = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
+    // That a run begins, or what a killed one took, is no step.
+    let is_step = |line: &&str| !line.starts_with("{\"running\"") && !line.starts_with("{\"lost\"");
+    let lines = || std::fs::read_to_string(&journal).unwrap_or_default().lines().filter(is_step).count();
     let began = Instant::now();
     loop {
         let before = lines();

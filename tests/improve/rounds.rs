@@ -108,7 +108,16 @@ fn every_run_of_every_version_is_graded_as_documented() {
     };
     let mut greet = edit("Greeting: none.", "Greeting: ahoy.");
     greet["checks"] = json!(ids.map(|id| format!("{id}/greets")));
+    let aligned = |when: &str, verdict: &str| {
+        let mark = json!({"id": "type_alignment", "verdict": verdict, "evidence": ["Greeting"],
+            "reasoning": format!("A technique, {verdict}."), "weak": null});
+        json!({"name": verdict, "to": "judge", "when": {"regex": when}, "steps": [
+            {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
+        ]})
+    };
     let advisers = [
+        aligned("(?s)The text of the skill.*Greeting: ahoy", "pass"),
+        aligned("The text of the skill", "fail"),
         marking("(?s)The record of the exam.*Greeting: ahoy", 5),
         marking("The record of the exam", 2),
         proposing("greet", "Propose edits", &[greet]),
@@ -133,6 +142,8 @@ fn every_run_of_every_version_is_graded_as_documented() {
                 (&json!(score), &json!(overall))
             );
             assert_eq!(grading["execution_metrics"], json!({"total_steps": 2}));
+            let aligned = json!({"passed": overall == "pass", "details": format!("A technique, {overall}.")});
+            assert_eq!(grading["convention_compliance"]["type_alignment"], aligned, "each version's own");
         }
     }
     let history = read(&project, "ferry-workspace/history.json");

@@ -156,6 +156,52 @@ fn writing_skills_gradings_agree_with_the_run_on_every_count() {
     assert_eq!(results.filter(|result| result["passed"] == true).count() as u64, passed, "{summary}");
 }
 
+/// The answer of the example's judge about the skill itself, where it stands in the script.
+const ALIGNED: &str = "                - id: type_alignment\n                  verdict: pass\n";
+
+#[test]
+fn no_answer_about_a_skills_type_is_never_a_value() {
+    let broken = "                - id: no_such_statement\n                  verdict: pass\n";
+    for (answer, more, passed, details) in [
+        (ALIGNED.to_owned(), &[][..], json!(true), "A technique skill with rules"),
+        (ALIGNED.replace("pass", "fail"), &[], json!(false), "A technique skill with rules"),
+        (ALIGNED.to_owned(), &["--no-judge"], Value::Null, "not judged: "),
+        (broken.to_owned(), &[], Value::Null, "the judge gave no usable answer: "),
+    ] {
+        let project = alt_text();
+        project.write("script.yaml", &read(&project, "script.yaml").replace(ALIGNED, &answer));
+        let run = ["run", ".", "--agent", "builtin", "--script", "script.yaml", "--json"];
+        let run = [&run[..], &["--repeat", "2"], more].concat();
+        let unjudged = !more.is_empty();
+        let summary = project.run(&run).exits(if unjudged { 3 } else { 0 }).json();
+        let said = summary["skills_judged"].as_array().expect("a list");
+        assert_eq!(said.len(), 1, "once for the suite, however often its cases run: {summary}");
+        assert_eq!((&said[0]["suite"], &said[0]["skill"]), (&json!("alt-text"), &json!("alt-text")));
+        let verdict = &said[0]["checks"][0]["verdict"];
+        match passed.as_bool() {
+            Some(true) => assert_eq!(verdict, "pass"),
+            Some(false) => assert_eq!(verdict, "fail"),
+            None => assert!(verdict["not_scored"].is_object(), "{verdict}"),
+        }
+        let totals = if unjudged { (0, 4) } else { (4, 0) };
+        let found = (&summary["totals"]["passed"], &summary["totals"]["not_scored"]);
+        assert_eq!(found, (&json!(totals.0), &json!(totals.1)), "it passes and fails nothing");
+        project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]).exits(0);
+        let gradings = files(&project, "out/grading", ".json");
+        assert_eq!(gradings.len(), if unjudged { 0 } else { 4 });
+        for path in gradings {
+            let grading: Value =
+                serde_json::from_slice(&std::fs::read(&path).expect("a file")).expect("JSON");
+            let told = &grading["convention_compliance"]["type_alignment"];
+            assert_eq!(told.as_object().map(serde_json::Map::len), Some(2), "{told}");
+            assert_eq!(told["passed"], passed);
+            assert!(told["details"].as_str().is_some_and(|told| told.starts_with(details)), "{told}");
+        }
+        let text = project.run(&["report", "latest"]).exits(0).stdout;
+        assert!(text.contains("type_alignment of skill alt-text: "), "{text}");
+    }
+}
+
 #[test]
 fn writing_skills_gradings_have_the_documented_keys() {
     let project = alt_text();

@@ -11,7 +11,7 @@ use super::shown::{progress, show_estimate, show_plan};
 use super::trust::trust;
 use super::{Carrying, Errand, Held};
 use crate::agents::Login;
-use crate::cli::{runtime, setting, sweep_up};
+use crate::cli::{interrupts, runtime, setting, sweep_up};
 use crate::event::{Sink, Sinks};
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake;
@@ -20,7 +20,7 @@ use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::safe;
 use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT};
+use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, IndexSink, Live, RunDir, RunInfo, Scrubber, read_noise};
 use crate::web::Web;
@@ -34,6 +34,10 @@ impl Carrying {
         let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
         let jobs = setting(&errand.layers, &JOBS)?;
         let probes = errand.probes(&prior)?;
+        let retry =
+            Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
+        let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
+        let walls = setting(&errand.layers, &SANDBOX)?;
         if !self.quiet || self.dry_run {
             show_plan(&errand.plan, prior.count(), probes.trials.len());
             show_estimate(&errand.plan, &probes, &prior, &errand.project, jobs);
@@ -46,14 +50,11 @@ impl Carrying {
             true => None,
             false => read_noise(&errand.project).map_err(|why| anyhow!(why))?,
         };
-        let retry =
-            Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
-        let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
-        let id = errand.run_id();
+        let id = errand.run_id(self.id.as_deref());
         let rooms = Rooms::place(&id);
         // Before there is a record: a run that may not begin leaves none.
         let out_of_sight = [rooms.clone(), errand.project.clone()];
-        let sandbox = intake::sandbox(&errand.layers, &errand.plan, out_of_sight)?;
+        let sandbox = intake::sandbox(walls, &errand.environment, &errand.plan, out_of_sight)?;
         errand.notices.extend(sandbox.notice().map(str::to_owned));
         let runtime = runtime().context("cannot start")?;
         let run_dir = errand.open_run(id)?;
@@ -61,7 +62,7 @@ impl Carrying {
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&errand.project, &run_dir)));
-        sinks.extend(progress(self.quiet, &errand.environment));
+        sinks.extend(progress(self.quiet, errand.plan.suites.len(), &errand.environment));
         let hidden = errand.hidden();
         let Errand { plan, agents, ask, environment, .. } = errand;
         let summary = runtime.block_on(async {
@@ -96,7 +97,7 @@ impl Carrying {
         })?;
         Live::clear(run_dir.path());
         if self.keep_workspaces {
-            eprintln!("workspaces kept in {}", rooms.keep().display());
+            say!("workspaces kept in {}", rooms.keep().display());
         }
         Ok(Some(Held { summary, run_dir }))
     }
@@ -129,9 +130,10 @@ impl Errand {
         })
     }
 
-    fn run_id(&self) -> String {
-        match &self.resumed {
-            Some(run) => run.id().to_owned(),
+    /// Its own, where it is gone on with, or one that was decided before.
+    fn run_id(&self, decided: Option<&str>) -> String {
+        match self.resumed.as_ref().map(RunDir::id).or(decided) {
+            Some(id) => id.to_owned(),
             None => RunDir::new_id(jiff::Timestamp::now()),
         }
     }
@@ -170,7 +172,7 @@ fn absolute(path: &PathBuf) -> Option<PathBuf> {
 /// A run that an interrupt ends, and that moment if there is one.
 fn stopped_by(until: Option<Instant>) -> Stop {
     let stop = Stop::default();
-    tokio::spawn(heed_interrupts(stop.clone()));
+    tokio::spawn(interrupts::heed(stop.clone()));
     if let Some(until) = until {
         let stop = stop.clone();
         tokio::spawn(async move {
@@ -187,18 +189,7 @@ pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> 
     let max_tokens = setting(layers, &MAX_TOKENS)?;
     let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
     if let Some(usd) = max_cost {
-        eprintln!("note: at most ${usd}, by prices of {}", safe(&prices.date));
+        say!("note: at most ${usd}, by prices of {}", safe(&prices.date));
     }
     Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
-}
-
-/// Once: let what runs finish. Twice: stop now. Either way the record is whole.
-pub async fn heed_interrupts(stop: Stop) {
-    if tokio::signal::ctrl_c().await.is_ok() {
-        eprintln!("stopping after what runs now; once more to stop at once");
-        stop.after_running();
-    }
-    if tokio::signal::ctrl_c().await.is_ok() {
-        stop.now();
-    }
 }

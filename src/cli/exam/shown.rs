@@ -10,15 +10,18 @@ use crate::history::{Wanted, estimate};
 use crate::model::format_duration;
 use crate::pipeline::Prior;
 use crate::plan::Plan;
-use crate::report::{LiveView, Progress, safe};
+use crate::report::{LiveView, Progress, Suites, safe};
 use crate::store::Index;
+
+/// Of more suites than this a plan is no longer read.
+const MOST_SUITES: usize = 12;
 
 pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
-    eprintln!(
+    say!(
         "plan: {} of {} in {} with {}",
         counted(plan.trials.len(), "trial"),
         counted(cases, "case"),
@@ -26,28 +29,32 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         agents.join(", ")
     );
     if reused > 0 {
-        eprintln!(
+        say!(
             "  {reused} reuse, {} run: nothing that decides the others has changed (--no-cache runs all)",
             plan.trials.len() - reused
         );
     }
     if probes > 0 {
         let many = counted(probes, "probe");
-        eprintln!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
+        say!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
     }
-    for planned in &plan.suites {
+    let (shown, more) = plan.suites.split_at(plan.suites.len().min(MOST_SUITES));
+    for planned in shown {
         let settings = &planned.settings;
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
         let beside =
             if rivals.is_empty() { String::new() } else { format!(", beside {}", rivals.join(", ")) };
-        eprintln!(
+        say!(
             "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             counted(planned.suite.cases.len(), "case"),
             format_duration(settings.timeout.value),
             safe(&beside)
         );
+    }
+    if !more.is_empty() {
+        say!("  and {}; practicum list names them all", counted(more.len(), "more suite"));
     }
 }
 
@@ -72,17 +79,18 @@ pub fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, 
         Ok(estimate) => estimate.in_words(jobs),
         Err(error) => format!("cost and time unknown: {error}"),
     };
-    eprintln!("  estimate: {}", safe(&text));
+    say!("  estimate: {}", safe(&text));
 }
 
 /// How the user sees the run go on. Where nobody looks at a terminal, lines are better.
-pub fn progress(quiet: bool, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+pub fn progress(quiet: bool, suites: usize, environment: &BTreeMap<String, String>) -> Option<Box<dyn Sink>> {
+    let suites = Suites::of(suites);
     let set = |name: &str| environment.get(name).is_some_and(|value| !value.is_empty());
     let dumb = environment.get("TERM").is_some_and(|term| term == "dumb");
     let looks = std::io::stderr().is_terminal() && !set("CI") && !dumb;
     match (quiet, looks) {
         (true, _) => None,
-        (false, true) => Some(Box::new(LiveView::begin())),
-        (false, false) => Some(Box::new(Progress::new(std::io::stderr()))),
+        (false, true) => Some(Box::new(LiveView::begin(suites))),
+        (false, false) => Some(Box::new(Progress::new(std::io::stderr(), suites))),
     }
 }

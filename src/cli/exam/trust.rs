@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 
 use anyhow::bail;
 
-use crate::cli::counted;
+use crate::cli::{counted, tell};
 use crate::model::{Case, CheckKind};
 use crate::plan::Plan;
 use crate::report::safe;
@@ -32,15 +32,15 @@ pub fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
         );
     }
     for script in &scripts {
-        eprintln!("--- {}", safe(script));
+        say!("--- {}", safe(script));
     }
-    eprint!("Run {}? [y/N] ", counted(scripts.len(), "script"));
+    tell(&format!("Run {}? [y/N] ", counted(scripts.len(), "script")));
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     let yes = matches!(answer.trim(), "y" | "Y" | "yes");
     if !yes {
-        eprintln!("not trusted: the cases with scripts are skipped");
+        say!("not trusted: the cases with scripts are skipped");
     }
     Ok(yes)
 }

@@ -9,8 +9,7 @@ use anyhow::{Context, bail};
 
 use super::Args;
 use crate::captured::{self, Captured};
-use crate::cli::exam::heed_interrupts;
-use crate::cli::{colour, environment, print, print_json, runtime};
+use crate::cli::{colour, environment, interrupts, print, print_json, runtime, tell};
 use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
@@ -48,7 +47,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let runtime = runtime().context("cannot start")?;
     let stop = Stop::default();
     let marked = runtime.block_on(async {
-        tokio::spawn(heed_interrupts(stop.clone()));
+        tokio::spawn(interrupts::heed(stop.clone()));
         let means = match args.judge {
             true => {
                 Some(intake::means(&suites, &ask, &environment, &shared(args, &layers, &project)?).await?)
@@ -106,7 +105,7 @@ fn document((id, result): (String, CheckResult)) -> GradedCheck {
 fn show_errors(reading: &Reading) {
     for file in &reading.files {
         let diagnostics = file.lowered.diagnostics.only(Severity::Error);
-        eprint!("{}", render_diagnostics(&diagnostics, &file.path, &file.text, colour()));
+        tell(&render_diagnostics(&diagnostics, &file.path, &file.text, colour()));
     }
 }
 
@@ -115,7 +114,7 @@ fn warn_about_inputs(suites: &[Planned]) {
     for Planned { suite, .. } in suites {
         if suite.cases.iter().any(|case| !case.room.files.is_empty()) {
             let key = if suite.origin.dialect == "clauditor" { "input_files" } else { "files" };
-            eprintln!("WARNING: --output bypasses the runner; {key} declaration is ignored.");
+            say!("WARNING: --output bypasses the runner; {key} declaration is ignored.");
         }
     }
 }

@@ -7,18 +7,18 @@ use anyhow::{Context, anyhow, bail};
 
 use super::Args;
 use super::output::shared;
-use crate::cli::exam::{heed_interrupts, info};
+use crate::cli::exam::info;
 use crate::cli::report::Reports;
-use crate::cli::{environment, print, print_json, runtime, setting};
+use crate::cli::{environment, interrupts, print, print_json, runtime, setting};
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
 use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned};
-use crate::report::{Progress, Regraded, Results, render_changes, safe};
+use crate::report::{Progress, Regraded, Results, Suites, render_changes, safe};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
-use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records};
+use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records, skills_judged};
 use crate::web::Web;
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
@@ -56,7 +56,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     notices.extend(asked_otherwise(&then, &suites, &trials));
     let plan = Plan { suites, trials };
     for notice in &notices {
-        eprintln!("note: {}", safe(notice));
+        say!("note: {}", safe(notice));
     }
     if plan.trials.is_empty() {
         bail!("today's evals have no case of run {}; there is nothing to mark", from.id());
@@ -72,14 +72,15 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     run_dir.write_info(&RunInfo { graded_from, replayed, ..info(&plan, &run_dir, scripted, notices) })?;
     Live::mark(run_dir.path(), &Rooms::place(run_dir.id())).context("cannot mark the run")?;
     let scrubber = Scrubber::new(&environment);
-    let sinks: Vec<Box<dyn Sink>> =
-        vec![Box::new(run_dir.log(scrubber.clone())?), Box::new(Progress::new(std::io::stderr()))];
+    let progress = Progress::new(std::io::stderr(), Suites::of(plan.suites.len()));
+    let sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?), Box::new(progress)];
     let stop = Stop::default();
     let again = Again {
         plan,
         suites: means,
         from: from.clone(),
         old,
+        skills_judged: skills_judged(from.path()).context("cannot read what was said of its skills")?,
         run_dir: run_dir.clone(),
         scrubber,
         allow_unscored: args.allow_unscored,
@@ -90,7 +91,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         web: args.allow_network.then(|| Web::on(runtime.handle().clone())),
     };
     let (summary, records) = runtime.block_on(async {
-        tokio::spawn(heed_interrupts(stop));
+        tokio::spawn(interrupts::heed(stop));
         mark_again(&again, Sinks::new(sinks)).await
     })?;
     Live::clear(run_dir.path());

@@ -189,7 +189,12 @@ impl Writer<'_> {
         if sure.map(|dialect| dialect.name()).collect::<Vec<_>>() != [NAME] {
             return None;
         }
-        let place = Place { root: self.folder.to_owned(), project: self.folder.to_owned(), plugins: None };
+        let place = Place {
+            root: self.folder.to_owned(),
+            project: self.folder.to_owned(),
+            plugins: None,
+            skill: None,
+        };
         let suite = Clauditor.lower(&source, &place, &mut diagnostics)?;
         (!diagnostics.has_errors()).then_some(suite)
     }

@@ -213,6 +213,11 @@ fn looks_at(node: &Node, diagnostics: &mut Diagnostics) -> Option<LooksAt> {
                     }
                     return path.map(LooksAt::File);
                 }
+                (None, Some(files)) if files.is_empty() => {
+                    let message = "a check that looks at no file finds nothing";
+                    diagnostics.error_help("empty-list", node.span, message, "name one, or a glob like *.md");
+                    return None;
+                }
                 (None, Some(files)) => {
                     return Some(LooksAt::Files(
                         files.into_iter().map(|(glob, _)| glob.to_owned()).collect(),

@@ -4,8 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::Place;
+use super::super::reading::skill_at;
 use super::checks::{self, CaseChecks};
-use super::policy;
+use super::{about_skill, policy};
 use crate::model::{
     Access, Base, Case, Diagnostics, Fixture, Gate, GateName, Origin, PassRule, Ratio, RelPath, Room,
     SkillName, SkillRef, Span, Stimulus, Suite, parse_duration,
@@ -16,14 +18,19 @@ use crate::tree::{Data, Node, Object, Source, closest, text_of, wrong_type};
 /// The most cases one file may have; more is a generated file gone wrong.
 const MOST_CASES: usize = 100_000;
 
-pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
+pub fn suite(source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
     let folder = source.folder();
     let mut file = Object::new(&source.root, "the file", diagnostics)?;
     check_version(&mut file, diagnostics);
     let name = file.text("name", diagnostics).map_or_else(|| stem(&source.path), str::to_owned);
     let description = file.text("description", diagnostics).map(str::to_owned);
-    let skills = self::skills(file.given("skill"), folder, diagnostics);
+    let skills = match (file.given("skill"), &place.skill) {
+        (None, Some(named)) => vec![skill_at(named, diagnostics)],
+        (said, _) => self::skills(said, folder, diagnostics),
+    };
     let rivals = self::skills(file.given("rivals"), folder, diagnostics);
+    let about_skill = file.list("about_skill", diagnostics).unwrap_or_default();
+    let about_skill = about_skill::decode(about_skill, diagnostics);
     let base =
         one_of(&mut file, "workspace", &[("project", Base::Project), ("empty", Base::Empty)], diagnostics);
     let run = policy::run(file.given("run"), "run", folder, diagnostics);
@@ -66,6 +73,7 @@ pub fn suite(source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
         description,
         skills,
         rivals,
+        about_skill,
         cases,
         run,
         defaults,

@@ -2,7 +2,7 @@ use std::path::{Component, Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
-use super::{checks, policy};
+use super::{about_skill, checks, policy};
 use crate::model::{
     Access, Base, Case, Fixture, Gate, JudgePolicy, PassRule, Room, RunPolicy, SkillName, SkillRef, Stimulus,
     Suite, format_duration,
@@ -11,8 +11,20 @@ use crate::model::{
 /// The suite as a native document whose paths start from `folder`. Reading it back from there
 /// gives the same suite, its origin aside.
 pub fn encode(suite: &Suite, folder: &Path) -> Value {
-    let Suite { name, origin: _, description, skills, rivals, cases, run, defaults, judge, gates, meta } =
-        suite;
+    let Suite {
+        name,
+        origin: _,
+        description,
+        skills,
+        rivals,
+        about_skill,
+        cases,
+        run,
+        defaults,
+        judge,
+        gates,
+        meta,
+    } = suite;
     let mut map = Map::new();
     map.insert("practicum".to_owned(), json!(1));
     map.insert("name".to_owned(), json!(name));
@@ -30,6 +42,9 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
     }
     if !rivals.is_empty() {
         map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
+    }
+    if !about_skill.is_empty() {
+        map.insert("about_skill".to_owned(), about_skill.iter().map(about_skill::encode).collect());
     }
     if *run != RunPolicy::default() {
         map.insert("run".to_owned(), policy::run_value(run, folder));

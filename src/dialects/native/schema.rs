@@ -34,6 +34,11 @@ fn suite() -> Mapping {
             "Skills staged beside those under test, because the question is which is picked.",
             skills(),
         )
+        .may(
+            "about_skill",
+            "Statements that a judge decides of the skill's own text. They pass and fail nothing.",
+            shape::list(about_skill()),
+        )
         .may("workspace", "What every room holds to begin with, unless its case says otherwise.", base())
         .may("run", "How the cases are run.", named("run"))
         .may(
@@ -45,6 +50,18 @@ fn suite() -> Mapping {
         .may("gates", "What must hold for exit code 0; without this, every case must pass.", gates())
         .may("meta", "Anything else. It is kept and means nothing.", json!({"type": "object"}))
         .must("cases", "The questions of the exam.", shape::some(named("case")))
+}
+
+fn about_skill() -> Mapping {
+    Mapping::closed()
+        .must("id", "A name that stays.", shape::filled())
+        .must("statement", "What is to be so.", shape::filled())
+        .may("context", "What the judge needs to know, not scored.", shape::text())
+        .may(
+            "scale",
+            "How it is judged.",
+            shape::default(shape::words(&Scale::ALL.map(Scale::name)), Scale::PassFail.name()),
+        )
 }
 
 fn base() -> Value {

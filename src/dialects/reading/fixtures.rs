@@ -21,6 +21,13 @@ pub struct Below {
 }
 
 impl Files {
+    /// Whether a path leads to where the files of a case may lie, also if it is a link.
+    fn hold(&self, path: &Path) -> bool {
+        let below = self.below.as_ref().map(|below| &below.folder);
+        let target = real(path);
+        self.roots.iter().chain(below).any(|root| target.starts_with(real(root)))
+    }
+
     fn candidates(&self, declared: &RelPath) -> Vec<PathBuf> {
         let mut candidates: Vec<PathBuf> = self.roots.iter().map(|root| declared.under(root)).collect();
         if let Some(Below { folder, names }) = &self.below {
@@ -36,6 +43,11 @@ impl Files {
         let mut seen = HashSet::new();
         candidates.iter().map(|path| tidy(path)).filter(|path| seen.insert(path.clone())).collect()
     }
+}
+
+/// A path without links; itself where it cannot be followed.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
@@ -67,6 +79,15 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
                 format!("{to} does not exist"),
                 format!("looked for {}", looked.join(" and ")),
             );
+        }
+        if found.is_some_and(|found| !files.hold(found)) {
+            diagnostics.error_help(
+                "escaping-path",
+                span,
+                format!("{to} is a link that leads out of the project"),
+                "put a copy there: what an agent is given goes to a model",
+            );
+            continue;
         }
         if let Some(from) = found.or(candidates.first()) {
             fixtures.push(Fixture { from: from.clone(), to, access: Access::ReadOnly });

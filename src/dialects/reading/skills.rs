@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use super::super::Place;
 use crate::model::{Diagnostics, SkillRef, Span};
 use crate::skill::{SKILL_FILE, Skill, SkillError, tidy};
 
@@ -37,15 +38,19 @@ fn folder_name(folder: &Path) -> String {
     tidy(folder).file_name().map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The skill that the evals in `folder` are about: the one they lie in, else one of the name that
-/// the folder or the file gives, wherever in the project such evals may lie. Not finding it is a
-/// warning, because `--skill` can still name it.
+/// The skill that the evals in `folder` are about: the one that the user names, else the one they lie
+/// in, else one of the name that the folder or the file gives, wherever in the project such evals may
+/// lie. Not finding it is a warning, because `--skill` can still name it.
 pub fn beside(
     folder: &Path,
-    project: &Path,
+    place: &Place,
     hint: Option<Hint<'_>>,
     diagnostics: &mut Diagnostics,
 ) -> SkillRef {
+    let project = place.project.as_path();
+    if let Some(named) = &place.skill {
+        return at(named, diagnostics);
+    }
     let around = [Some(folder), folder.parent()];
     if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
         let skill = at(found, diagnostics);
@@ -170,7 +175,8 @@ mod tests {
         std::fs::create_dir_all(root.join(evals)).expect("create");
         let mut diagnostics = Diagnostics::default();
         let hint = hint.map(|name| Hint { name, span: Span::default() });
-        let found = beside(&root.join(evals), root, hint, &mut diagnostics);
+        let place = Place { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
+        let found = beside(&root.join(evals), &place, hint, &mut diagnostics);
         let path = found.path.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
         assert_eq!((found.name.as_str(), path), expected, "{skills:?} {evals}");
         let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();

@@ -10,7 +10,7 @@ use super::super::rules;
 use super::super::writing::in_words;
 use crate::model::{Check, CheckKind, Diagnostics, LooksAt, Need, Rule, Span};
 use crate::score::rule_kind;
-use crate::tree::{Data, Node, Object, closest, wrong_type};
+use crate::tree::{Data, Node, Object, closest, text_of, wrong_type};
 
 /// The checks of one eval, as they are read.
 #[derive(Default)]
@@ -71,8 +71,8 @@ impl<'n> Checks<'n> {
                 rules.into_iter().map(|(rule, looks_at)| (CheckKind::Exact(rule), looks_at)).collect()
             }
             Exact::Wrong => return None,
-            Exact::No { notice, words } => {
-                let Some(statement) = statement(&mut object, words) else {
+            Exact::No { notice, words, named } => {
+                let Some(statement) = statement(&mut object, words, named) else {
                     diagnostics.error_help(
                         "unknown-assertion",
                         node.span,
@@ -135,8 +135,9 @@ enum Exact {
     /// Said, and reported as wrong.
     Wrong,
     /// Not something that code decides. `notice` says why, where that is a surprise; `words` say
-    /// the same thing to a judge, where the assertion itself does not.
-    No { notice: Option<String>, words: Option<String> },
+    /// the same thing to a judge, where the assertion itself does not; `named` is whether its name may,
+    /// where nothing else does.
+    No { notice: Option<String>, words: Option<String>, named: bool },
 }
 
 /// Types that code decides, for those who misspell one.
@@ -158,31 +159,31 @@ const JUDGED_TYPES: [&str; 8] =
 
 /// The rule that an assertion's type and keys stand for.
 fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Exact {
-    let Some(kind) = kind else { return Exact::No { notice: None, words: None } };
+    let Some(kind) = kind else { return Exact::No { notice: None, words: None, named: true } };
     let normal = kind.trim().to_lowercase().replace('-', "_");
     let wanted = match normal.as_str() {
         "contains" => needles("contains", object, diagnostics),
         "not_contains" => needles("not_contains", object, diagnostics),
         "starts_with" => needles("starts_with", object, diagnostics),
         "ends_with" => needles("ends_with", object, diagnostics),
-        "regex" | "matches" | "regex_match" => regex(object),
+        "regex" | "matches" | "regex_match" => regex(object, diagnostics),
         "transcript_regex" => transcript(object, diagnostics),
         "file_exists" => file_exists(object, diagnostics),
-        "file_contains" => file_contains(object),
+        "file_contains" => file_contains(object, diagnostics),
         "script" | "command" => command(object, diagnostics),
         // Any other check of the native format, said with its own key.
         key => match (rule_kind(key), object.given("value")) {
             (Some(kind), Some(value)) => Ok(vec![(kind.key, value.to_value(), value.span)]),
             (Some(_), None) => Err(Unsaid::Part("value")),
             (None, _) if JUDGED_TYPES.contains(&normal.as_str()) => {
-                return Exact::No { notice: None, words: None };
+                return Exact::No { notice: None, words: None, named: true };
             }
             (None, _) => {
                 let perhaps =
                     closest(&normal, &EXACT_TYPES).map(|known| format!(" (did you mean \"{known}\"?)"));
                 let notice =
                     Some(format!("the type \"{kind}\" is not known here{}", perhaps.unwrap_or_default()));
-                return Exact::No { notice, words: mechanical(kind, object) };
+                return Exact::No { notice, words: mechanical(kind, object), named: true };
             }
         },
     };
@@ -191,7 +192,10 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
         Err(Unsaid::Wrong) => return Exact::Wrong,
         Err(Unsaid::Part(key)) => {
             let notice = Some(format!("there is no \"{key}\", which \"{kind}\" needs"));
-            return Exact::No { notice, words: None };
+            // The name of a search says nothing about what is searched for; files and scripts are
+            // seen with a name alone, which then says what must be there.
+            let named = ["file_exists", "script", "command"].contains(&normal.as_str());
+            return Exact::No { notice, words: None, named };
         }
     };
     let mut made = Vec::new();
@@ -203,6 +207,7 @@ fn exact(kind: Option<&str>, object: &mut Object<'_>, diagnostics: &mut Diagnost
                 return Exact::No {
                     notice: Some(format!("this version knows no check \"{key}\"")),
                     words: Some(in_words(key, &value, &LooksAt::Output)),
+                    named: true,
                 };
             }
         }
@@ -220,10 +225,15 @@ enum Unsaid {
     Wrong,
 }
 
-/// The text under the first of these keys that has one. The first is what it is called here.
-fn text_under<'n>(object: &mut Object<'n>, keys: [&'static str; 2]) -> Result<&'n Node, Unsaid> {
-    let found = keys.iter().find_map(|key| object.given(key).filter(|node| node.as_text().is_some()));
-    found.ok_or(Unsaid::Part(keys[0]))
+/// The text under the first of these keys that is there. The first is what it is called here.
+fn text_under<'n>(
+    object: &mut Object<'n>,
+    keys: &[&'static str],
+    diagnostics: &mut Diagnostics,
+) -> Result<&'n Node, Unsaid> {
+    let found = keys.iter().find_map(|key| Some((*key, object.given(key)?)));
+    let (key, node) = found.ok_or(Unsaid::Part(keys[0]))?;
+    text_of(node, key, diagnostics).map(|_| node).ok_or(Unsaid::Wrong)
 }
 
 /// One rule for each text.
@@ -246,8 +256,8 @@ fn needles(key: &'static str, object: &mut Object<'_>, diagnostics: &mut Diagnos
     if nodes.is_empty() { Err(Unsaid::Part("value")) } else { Ok(nodes.iter().map(one).collect()) }
 }
 
-fn regex(object: &mut Object<'_>) -> Wanted {
-    let node = text_under(object, ["pattern", "value"])?;
+fn regex(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let node = text_under(object, &["pattern", "value"], diagnostics)?;
     Ok(vec![("regex", node.to_value(), node.span)])
 }
 
@@ -272,19 +282,19 @@ fn expected(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Result<bo
 
 fn transcript(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let expect = if expected(object, diagnostics)? { "present" } else { "absent" };
-    let node = text_under(object, ["pattern", "value"])?;
+    let node = text_under(object, &["pattern", "value"], diagnostics)?;
     Ok(vec![("transcript", json!({"pattern": node.to_value(), "expect": expect}), node.span)])
 }
 
 fn file_exists(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let exists = expected(object, diagnostics)?;
-    let node = text_under(object, ["path", "value"]).or_else(|_| text_under(object, ["path", "file"]))?;
+    let node = text_under(object, &["path", "value", "file"], diagnostics)?;
     let value = if exists { node.to_value() } else { json!({"path": node.to_value(), "exists": false}) };
     Ok(vec![("file", value, node.span)])
 }
 
-fn file_contains(object: &mut Object<'_>) -> Wanted {
-    let node = text_under(object, ["path", "file"])?;
+fn file_contains(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
+    let node = text_under(object, &["path", "file"], diagnostics)?;
     let needle = object.given("value").ok_or(Unsaid::Part("value"))?;
     Ok(vec![("file", json!({"path": node.to_value(), "contains": needle.to_value()}), node.span)])
 }
@@ -295,11 +305,13 @@ fn command(object: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Wanted {
     let command = match &node.data {
         Data::Text(text) => text.clone(),
         Data::List(words) => {
-            let words: Option<Vec<String>> = words.iter().map(|word| word.as_text().map(quoted)).collect();
-            words.ok_or(Unsaid::Part("command"))?.join(" ")
+            let texts = words.iter().map(|word| text_of(word, "command", diagnostics).map(quoted));
+            texts.collect::<Option<Vec<String>>>().ok_or(Unsaid::Wrong)?.join(" ")
         }
-        Data::Map(_) => return Ok(vec![("command", node.to_value(), node.span)]),
-        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) => return Err(Unsaid::Part("command")),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Map(_) => {
+            wrong_type(node, "command", "text or a list of texts", diagnostics);
+            return Err(Unsaid::Wrong);
+        }
     };
     let code = object.int("expect_exit_code", 0, 255, diagnostics).unwrap_or(0);
     // A command passes when it succeeds; another code is compared by the shell.
@@ -316,8 +328,8 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// What an assertion says in words, the most explicit key first.
-fn statement(object: &mut Object<'_>, words: Option<String>) -> Option<String> {
+/// What an assertion says in words, the most explicit key first; its name only where that may do.
+fn statement(object: &mut Object<'_>, words: Option<String>, named: bool) -> Option<String> {
     let text = |object: &mut Object<'_>, keys: &[&'static str]| {
         keys.iter()
             .find_map(|key| object.given(key)?.as_text().map(str::trim).filter(|text| !text.is_empty()))
@@ -330,7 +342,7 @@ fn statement(object: &mut Object<'_>, words: Option<String>) -> Option<String> {
         (Some(said), Some(how)) if said != how => Some(format!("{said} ({how})")),
         (Some(said), _) => Some(said),
         (None, Some(how)) => Some(how),
-        (None, None) => words.or_else(|| text(object, &["name"])),
+        (None, None) => words.or_else(|| text(object, &["name"]).filter(|_| named)),
     }
 }
 

@@ -26,6 +26,10 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
         };
         // A skills folder has no plugins to tell apart, so the name alone decides there.
         let by_name = |on_shelf: &&SkillRef| on_shelf.name == skill.name && on_shelf.plugin.is_none();
+        if let Some(path) = named_by_user(&skill.name, place) {
+            skills.push(SkillRef { path: Some(path), ..skill });
+            continue;
+        }
         match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
             Some(on_shelf) => skills.push(SkillRef { path: on_shelf.path.clone(), ..skill }),
             None => {
@@ -50,6 +54,12 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
     let rivals =
         here.into_iter().filter(|rival| !skills.iter().any(|skill| skill.path == rival.path)).collect();
     Found { skills, rivals }
+}
+
+/// The skill that the user says the evals are of, if a suite means that one.
+fn named_by_user(name: &str, place: &Place) -> Option<PathBuf> {
+    let path = place.skill.as_deref()?;
+    Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| tidy(path))
 }
 
 /// Where a suite first names a skill, in any of its shapes.

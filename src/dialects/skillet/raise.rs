@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::reading::{self, Ids, slug};
 use super::super::writing::{self, Losses, Said, Says};
 use super::super::{Raised, RaisedFile};
-use super::SAMPLES;
+use super::{ASSERTIONS, SAMPLES};
 use crate::model::{Base, Case, CheckKind, LooksAt, RelPath, RunPolicy, Scale, Stimulus, Suite};
 use crate::tree::Syntax;
 
@@ -37,12 +37,18 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
     };
     map.insert("prompt".to_owned(), prompt);
     // Assertions replace the judge, so they only do where they can say every check.
-    match case.checks.iter().map(|check| assertion(&check.kind, &check.looks_at)).collect::<Option<Vec<_>>>()
-    {
+    let more = meta.remove(ASSERTIONS);
+    let assertions: Option<Vec<Map<String, Value>>> =
+        case.checks.iter().map(|check| assertion(&check.kind, &check.looks_at)).collect();
+    match assertions {
         Some(assertions) if !assertions.is_empty() => {
             let context = case.context.as_deref().filter(|context| !context.trim().is_empty());
             map.insert("expected".to_owned(), json!(context.unwrap_or("See the assertions.")));
-            map.insert("assertions".to_owned(), Value::Array(assertions));
+            let assertions = case.checks.iter().zip(assertions).map(|(check, assertion)| {
+                let extra = more.as_ref().and_then(|more| more.get(&check.id)?.as_object());
+                with_extra(assertion, extra)
+            });
+            map.insert(ASSERTIONS.to_owned(), assertions.collect());
         }
         Some(_) | None => {
             let statements: Vec<String> = case
@@ -59,6 +65,9 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
             }
             if case.context.is_some() {
                 losses.case(&case.id, "what the judge should know");
+            }
+            if more.is_some() {
+                losses.case(&case.id, "the extra keys of its checks");
             }
             map.insert("expected".to_owned(), json!(statements.join("\n")));
         }
@@ -84,7 +93,7 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
 }
 
 /// Skillet's assertions ignore case, except patterns, and look at the response.
-fn assertion(kind: &CheckKind, looks_at: &LooksAt) -> Option<Value> {
+fn assertion(kind: &CheckKind, looks_at: &LooksAt) -> Option<Map<String, Value>> {
     let rule = match kind {
         CheckKind::Exact(rule) => rule,
         CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => return None,
@@ -105,5 +114,13 @@ fn assertion(kind: &CheckKind, looks_at: &LooksAt) -> Option<Value> {
         ("tool_not_used", Value::String(tool)) => ("tool_not_called", tool.as_str()),
         _ => return None,
     };
-    Some(json!({"type": kind, "value": text}))
+    Some(Map::from_iter([("type".to_owned(), json!(kind)), ("value".to_owned(), json!(text))]))
+}
+
+/// An assertion with the keys of its own that nobody reads.
+fn with_extra(mut assertion: Map<String, Value>, extra: Option<&Map<String, Value>>) -> Value {
+    for (key, value) in extra.into_iter().flatten() {
+        assertion.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    Value::Object(assertion)
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::ASSERTIONS;
+use super::TYPES;
 use crate::tree::shape::{self, Mapping};
 
 pub fn schema() -> Value {
@@ -16,8 +16,8 @@ pub fn schema() -> Value {
 
 fn eval() -> Mapping {
     let timestamp = json!({"type": "string", "pattern": "^\\s*[-+]?[0-9]{4,6}-?[0-9]{2}-?[0-9]{2}"});
-    let types = ASSERTIONS.map(|(kind, _)| kind);
-    let assertion = Mapping::closed()
+    let types = TYPES.map(|(kind, _)| kind);
+    let assertion = Mapping::open()
         .must("type", "What is looked for. All but regex and the tools ignore case.", shape::words(&types))
         .must("value", "The text, the pattern (Python's `re` syntax) or the tool's name.", shape::text());
     Mapping::open()

@@ -61,5 +61,10 @@ fn not_as_published(loaded: &Loaded) -> Option<String> {
 }
 
 fn place(path: &Path, project: &Path) -> Place {
-    Place { root: path.parent().expect("a folder").to_owned(), project: project.to_owned(), plugins: None }
+    Place {
+        root: path.parent().expect("a folder").to_owned(),
+        project: project.to_owned(),
+        plugins: None,
+        skill: None,
+    }
 }

@@ -18,7 +18,7 @@ fn read(project: &str, file: &str) -> (Option<&'static str>, Value) {
     let project = folder().join(project);
     let path = project.join(file);
     let root = path.parent().expect("a folder").to_owned();
-    let loaded = load(&path, &Place { root: root.clone(), project, plugins: None }, None);
+    let loaded = load(&path, &Place { root: root.clone(), project, plugins: None, skill: None }, None);
     let mut diagnostics = crate::model::Diagnostics::default();
     let source = Source::parse(&path, loaded.text.clone(), Syntax::of(&path, &loaded.text), &mut diagnostics);
     let source = source.expect("a tree");
@@ -60,7 +60,7 @@ fn lowered() {
 fn raised() {
     let path = folder().join("native/everything.json");
     let root = folder().join("native");
-    let place = Place { root: root.clone(), project: root.clone(), plugins: None };
+    let place = Place { root: root.clone(), project: root.clone(), plugins: None, skill: None };
     let suite = load(&path, &place, None).lowered.suite.expect("a suite");
     for dialect in dialects::DIALECTS {
         let raised = dialect.raise(&suite, &root);

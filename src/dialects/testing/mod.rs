@@ -22,7 +22,7 @@ pub fn parse(path: PathBuf, text: &str) -> Source {
 }
 
 pub fn place(folder: &Path) -> Place {
-    Place { root: folder.to_owned(), project: folder.to_owned(), plugins: None }
+    Place { root: folder.to_owned(), project: folder.to_owned(), plugins: None, skill: None }
 }
 
 /// A suite read from a text that stands at `path`, and what was said about it.

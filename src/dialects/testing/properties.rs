@@ -61,7 +61,7 @@ pub fn document(name: &str, path: &str) -> Value {
 pub fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
     let project = fixtures::folder().join(name);
     let source = parse(project.join(path), &document.to_string());
-    let place = Place { root: source.folder().to_owned(), project, plugins: None };
+    let place = Place { root: source.folder().to_owned(), project, plugins: None, skill: None };
     (source, place)
 }
 
@@ -105,6 +105,7 @@ fn a_suite_in_its_own_format_stays_what_it_is() {
         assert_eq!(again.cases, suite.cases, "{name} {path}");
         assert_eq!((&again.run, &again.defaults), (&suite.run, &suite.defaults), "{name} {path}");
         assert_eq!((&again.meta, &again.gates), (&suite.meta, &suite.gates), "{name} {path}");
+        assert_eq!(again.about_skill, suite.about_skill, "{name} {path}");
         assert_eq!((&again.judge, &again.description), (&suite.judge, &suite.description), "{name} {path}");
         // Suites without plugins get them, because the format asks for them.
         if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {
@@ -144,7 +145,7 @@ proptest! {
     #[test]
     fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
         let folder = PathBuf::from(suites::FOLDER);
-        let place = Place { root: folder.clone(), project: folder, plugins: None };
+        let place = Place { root: folder.clone(), project: folder, plugins: None, skill: None };
         for dialect in DIALECTS {
             read_back(*dialect, &dialect.raise(&suite, Path::new(suites::FOLDER)), &place);
         }

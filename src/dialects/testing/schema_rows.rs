@@ -3,6 +3,11 @@
 /// Documents that say all that a format knows, beside what the fixtures say.
 pub const GOOD: &[(&str, &str)] = &[
     (
+        "native",
+        r#"{"practicum": 1, "about_skill": [{"id": "a", "statement": "s"}, {"id": "b", "statement": "s", "context": "c",
+            "scale": "1-5"}], "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#,
+    ),
+    (
         "skillet",
         r#"{"schema_version": 1, "timestamp": "2025-01-15T10:30:00Z", "name": "n", "prompt": "p", "expected": "e",
             "actual": "a", "setup": "true", "teardown": "true", "assertions": [{"type": "tool_called", "value": "Read"}]}"#,
@@ -87,6 +92,14 @@ pub const GOOD: &[(&str, &str)] = &[
 pub const BAD: &[(&str, &str)] = &[
     ("native", r#"{"practicum": 2, "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#),
     ("native", r#"{"practicum": 1, "cases": []}"#),
+    (
+        "native",
+        r#"{"practicum": 1, "about_skill": [{"id": "a"}], "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#,
+    ),
+    (
+        "native",
+        r#"{"practicum": 1, "about_skill": ["short"], "cases": [{"id": "a", "prompt": "p", "activation": "must"}]}"#,
+    ),
     ("native", r#"{"practicum": 1}"#),
     (
         "native",

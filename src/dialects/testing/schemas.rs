@@ -104,7 +104,7 @@ fn each_native_mapping_reads_the_keys_that_are_published_for_it() {
     let document = source.root.to_value();
     assert_eq!(wrong("native", &document), Vec::<String>::new());
     asked::take();
-    let place = Place { root: fixtures::folder(), project: fixtures::folder(), plugins: None };
+    let place = Place { root: fixtures::folder(), project: fixtures::folder(), plugins: None, skill: None };
     let (_, diagnostics) = lower(dialect("native").expect("a dialect"), &source, &place);
     assert_eq!(diagnostics.iter().collect::<Vec<_>>(), Vec::<&Diagnostic>::new());
     let of_skills = BTreeSet::from(["name", "description"].map(str::to_owned));

@@ -15,7 +15,8 @@ use crate::dialects::rules;
 use crate::model::{
     Access, Activation, Arm, Base, By, Case, Check, CheckKind, Diagnostics, Digest, Expect, Field, Fixture,
     Gate, GateName, JudgePolicy, Judged, LooksAt, Mode, Need, Origin, PassRule, Provider, Ratio, RelPath,
-    Room, Rule, RunPolicy, Scale, Section, SkillName, SkillRef, Span, Stimulus, Suite, Tier, Transport,
+    Room, Rule, RunPolicy, Scale, Section, SkillName, SkillRef, SkillStatement, Span, Stimulus, Suite, Tier,
+    Transport,
 };
 use crate::score::RULES;
 
@@ -23,12 +24,16 @@ use crate::score::RULES;
 pub const FOLDER: &str = "/home/a/project/evals";
 
 pub fn suite() -> impl Strategy<Value = Suite> {
-    let about = (words(), of(words()), vec(skill(), 0..3), vec(skill(), 0..2));
+    let about = (words(), of(words()), vec(skill(), 0..3), vec(skill(), 0..2), vec(about_skill(), 0..3));
     let rest = (policy(), policy(), judge(), gates(), meta());
     (about, rest, vec(case(), 1..4)).prop_map(
-        |((name, description, skills, rivals), (run, defaults, judge, gates, meta), mut cases)| {
+        |((name, description, skills, rivals, mut about_skill), rest, mut cases)| {
+            let (run, defaults, judge, gates, meta) = rest;
             for (n, case) in cases.iter_mut().enumerate() {
                 case.id = format!("{}{n}", case.id);
+            }
+            for (n, about) in about_skill.iter_mut().enumerate() {
+                about.id = format!("{}{n}", about.id);
             }
             Suite {
                 name,
@@ -40,6 +45,7 @@ pub fn suite() -> impl Strategy<Value = Suite> {
                 description,
                 skills,
                 rivals,
+                about_skill,
                 cases,
                 run,
                 defaults,
@@ -243,9 +249,20 @@ fn check() -> impl Strategy<Value = Check> {
         .prop_map(|(id, name, need, looks_at, kind)| Check { id, name, need, looks_at, kind })
 }
 
+fn judged() -> impl Strategy<Value = Judged> {
+    (words(), of(words()), select(Scale::ALL.to_vec())).prop_map(|(statement, context, scale)| Judged {
+        statement,
+        context,
+        scale,
+    })
+}
+
+fn about_skill() -> impl Strategy<Value = SkillStatement> {
+    (words(), judged()).prop_map(|(id, judged)| SkillStatement { id, judged })
+}
+
 fn kind() -> impl Strategy<Value = CheckKind> {
-    let judged = (words(), of(words()), select(Scale::ALL.to_vec()))
-        .prop_map(|(statement, context, scale)| CheckKind::Judged(Judged { statement, context, scale }));
+    let judged = judged().prop_map(CheckKind::Judged);
     let activation = (
         vec(words(), 0..3),
         select(vec![Expect::Must, Expect::MustNot, Expect::Either]),

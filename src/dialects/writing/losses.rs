@@ -12,6 +12,7 @@ pub enum Says {
     Skill,
     SeveralSkills,
     Rivals,
+    AboutSkill,
     SuiteMeta,
     CaseMeta,
     /// How often every case runs.
@@ -29,6 +30,9 @@ pub enum Says {
     FireRate,
     Advisory,
 }
+
+/// What is lost where a format does not have the skill's text judged, or has other things judged of it.
+pub const ABOUT_SKILL: &str = "what a judge is to decide of the skill's own text";
 
 /// A format as far as losses go.
 pub struct Said<'f> {
@@ -101,6 +105,7 @@ impl Losses {
             description,
             skills,
             rivals,
+            about_skill,
             cases,
             run,
             defaults,
@@ -121,6 +126,7 @@ impl Losses {
             "every skill but the first",
         );
         lose(!rivals.is_empty() && !says(Says::Rivals), "the skills staged as rivals");
+        lose(!about_skill.is_empty() && !says(Says::AboutSkill), ABOUT_SKILL);
         lose(*judge != JudgePolicy::default(), "the judge's settings");
         lose(*gates != format.gates, "the gates");
         lose(!meta.is_empty() && !says(Says::SuiteMeta), "the extra keys of the file");

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-pub use losses::{Losses, Said, Says};
+pub use losses::{ABOUT_SKILL, Losses, Said, Says};
 pub use words::in_words;
 
 use super::native::relative;

@@ -4,19 +4,23 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::super::writing::{self, Losses, Said, Says};
+use super::super::writing::{self, ABOUT_SKILL, Losses, Said, Says};
 use super::super::{Raised, RaisedFile, reading};
+use super::about_skill;
 use crate::model::{Base, Case, Need, RunPolicy, Scale, Suite};
 use crate::tree::Syntax;
 
 pub fn raise(suite: &Suite, folder: &Path) -> Raised {
     let format = Said {
-        says: &[Says::Skill, Says::SuiteMeta, Says::CaseMeta, Says::Files, Says::Advisory],
+        says: &[Says::Skill, Says::AboutSkill, Says::SuiteMeta, Says::CaseMeta, Says::Files, Says::Advisory],
         base: Base::Empty,
         defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
         gates: reading::all_cases_pass(),
     };
     let mut losses = Losses::of(suite, &format);
+    if !suite.about_skill.is_empty() && suite.about_skill != about_skill() {
+        losses.suite(ABOUT_SKILL);
+    }
     let cases: Vec<Value> =
         suite.cases.iter().filter_map(|case| case_value(case, suite, folder, &mut losses)).collect();
     let mut meta = suite.meta.clone();

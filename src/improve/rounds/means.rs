@@ -4,16 +4,22 @@ use serde::{Deserialize, Serialize};
 
 use crate::improve::journal::Spent;
 use crate::improve::{Analysis, Refused, Split, Suggestion};
-use crate::model::{Compared, TrialId, TrialRecord};
+use crate::model::{Compared, SkillJudged, TrialId, TrialRecord};
 
 /// What the loop needs others to do. Each may take long and cost money; none of them is trusted to come
 /// back.
 pub trait Means {
-    /// Runs every case with the skill in a folder, for at most so much. Gives the run, or why it was
-    /// stopped with something spent already.
-    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt>;
+    /// Runs every case with the skill in a folder, as a run of this id and for at most so much. Gives why
+    /// it was stopped, if it was, with something spent already.
+    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt>;
+
+    /// What a run took that was killed, in seconds and money, as far as its record tells.
+    fn lost_in(&mut self, run: &str) -> Spent<f64>;
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt>;
+
+    /// What was said in a run of the skill's own text.
+    fn skills_judged(&mut self, run: &str) -> Result<Vec<SkillJudged>, Halt>;
 
     /// Where a trial of a run left its files.
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt>;

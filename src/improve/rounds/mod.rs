@@ -21,6 +21,7 @@ use super::journal::{Journal, Spent};
 use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings};
 use crate::model::{Estimate, Noise, TrialRecord};
 use crate::skill::Skill;
+use crate::store::RunDir;
 
 /// When to stop, and what to go for.
 #[derive(Debug, Clone)]
@@ -123,7 +124,15 @@ impl<'l> Loop<'l> {
         Ok(improved)
     }
 
+    /// What finished in a run before it was killed is not run again, and so must not be free.
+    fn settle(&mut self) -> Result<(), Halt> {
+        let Some(run) = self.journal.unsettled().map(str::to_owned) else { return Ok(()) };
+        let Spent { value: seconds, cost_usd } = self.means.lost_in(&run);
+        self.journal.lose(cost_usd, seconds).map_err(Halt::failed)
+    }
+
     fn rounds(&mut self) -> Result<Stopped, Halt> {
+        self.settle()?;
         let baseline = self.baseline()?;
         self.state.best = Some(baseline.clone());
         self.state.baseline = Some(baseline.clone());
@@ -232,8 +241,10 @@ impl<'l> Loop<'l> {
             this.means.tell(&format!("v{version}: every case is run"));
             let left = Left { usd: this.usd_left(), seconds: this.seconds_left() };
             let began = Instant::now();
-            let Spent { value, cost_usd } = this.means.examine(&files, left)?;
-            let run = value.and_then(|run| this.answered(version, run));
+            let run = RunDir::new_id(jiff::Timestamp::now());
+            this.journal.begin(&run).map_err(Halt::failed)?;
+            let Spent { value, cost_usd } = this.means.examine(&files, &run, left)?;
+            let run = value.and_then(|()| this.answered(version, run));
             if run.is_err() {
                 // What finished is not run again, and so must not be free the next time.
                 this.journal.lose(cost_usd, began.elapsed().as_secs_f64()).map_err(Halt::failed)?;
@@ -300,7 +311,8 @@ impl<'l> Loop<'l> {
         let Examined { version, files, run } = &tried.examined;
         let found = |record: &'t TrialRecord| Ok((record, self.means.folder_of(run, &record.trial)?));
         let trials = tried.records.iter().map(found).collect::<Result<Vec<_>, Halt>>()?;
-        gradings::write(self.versions.workspace(), *version, files, trials).map_err(Halt::failed)?;
+        let said = self.means.skills_judged(run)?;
+        gradings::write(self.versions.workspace(), *version, files, &said, trials).map_err(Halt::failed)?;
         self.versions.keep_score(*version, &score).map_err(Halt::failed)
     }
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::improve::journal::Begun;
 use crate::improve::testing::record;
 use crate::improve::{Analysis, Refused, Suggestion};
-use crate::model::{Digest, TrialId, Verdict, Why};
+use crate::model::{Digest, SkillJudged, TrialId, Verdict, Why};
 
 const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nFirst wrong. Second wrong.\n";
 
@@ -18,6 +18,8 @@ struct World {
     begun: usize,
     killed_at: Option<usize>,
     usd_each: f64,
+    /// What was spent in a run before the kill.
+    usd_lost: f64,
     /// Whether the model is out of reach, so that no trial has a verdict.
     mute: bool,
     told: Vec<String>,
@@ -32,6 +34,7 @@ impl World {
             begun: 0,
             killed_at: None,
             usd_each: 0.1,
+            usd_lost: 0.0,
             mute: false,
             told: Vec::new(),
         }
@@ -57,7 +60,7 @@ impl World {
 }
 
 impl Means for World {
-    fn examine(&mut self, skill: &Path, left: Left) -> Result<Spent<Result<String, Halt>>, Halt> {
+    fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt> {
         self.begin()?;
         if let Some(usd) = left.usd.filter(|usd| *usd < self.usd_each) {
             return Ok(Spent { value: Err(Halt::OutOfMoney), cost_usd: Some(usd) });
@@ -69,17 +72,24 @@ impl Means for World {
         };
         let cases = self.cases.iter();
         let runs = cases.flat_map(|(case, wanted)| (1..=3).map(|n| record(case, n, passes(wanted))));
-        let run = format!("run-{}", self.runs.len());
         let mut records: Vec<TrialRecord> = runs.collect();
         if self.mute {
             records.iter_mut().for_each(|record| record.verdict = Verdict::NotScored(Why::NotTrusted));
         }
-        self.runs.insert(run.clone(), records);
-        Ok(Spent { value: Ok(run), cost_usd: Some(self.usd_each) })
+        self.runs.insert(run.to_owned(), records);
+        Ok(Spent { value: Ok(()), cost_usd: Some(self.usd_each) })
+    }
+
+    fn lost_in(&mut self, _run: &str) -> Spent<f64> {
+        Spent { value: 5.0, cost_usd: Some(self.usd_lost) }
     }
 
     fn records(&mut self, run: &str) -> Result<Vec<TrialRecord>, Halt> {
         Ok(self.runs[run].clone())
+    }
+
+    fn skills_judged(&mut self, _run: &str) -> Result<Vec<SkillJudged>, Halt> {
+        Ok(Vec::new())
     }
 
     fn folder_of(&self, run: &str, trial: &TrialId) -> Result<PathBuf, Halt> {
@@ -277,7 +287,8 @@ fn a_kill_in_any_step_changes_nothing_in_the_end() {
             "{step}"
         );
         assert_eq!(world.begun, whole.0 + 1, "only the step that was killed is done again");
-        assert!(matches!(world.runs["run-0"][0].verdict, Verdict::Pass | Verdict::Fail));
+        let first = world.runs.values().next().expect("a run");
+        assert!(matches!(first[0].verdict, Verdict::Pass | Verdict::Fail));
     }
 }
 
@@ -297,7 +308,8 @@ fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
         world.killed_at = None;
         let path = bench.versions.workspace().join("improve.jsonl");
         let journal = std::fs::read_to_string(&path).expect("a journal");
-        let mut lines: Vec<&str> = journal.lines().collect();
+        // That a run began is said before it is killed.
+        let mut lines: Vec<&str> = journal.lines().filter(|line| !line.contains("running")).collect();
         let asks_nobody = |line: &&str| {
             ["baseline", "split", "snapshot", "decide", "finished"].iter().any(|free| line.contains(free))
         };
@@ -320,6 +332,25 @@ fn a_step_that_was_done_and_not_written_down_is_done_again_to_the_same_end() {
         );
     }
     assert_eq!(forgotten.len(), 5, "{forgotten:?}");
+}
+
+#[test]
+fn money_and_time_of_a_run_that_was_killed_are_not_forgotten() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    (world.killed_at, world.usd_lost) = (Some(1), 0.3);
+    bench.improve(&mut world, &options());
+    world.killed_at = None;
+    let begun = world.begun;
+    let poor = Options { max_usd: Some(0.25), ..options() };
+    let improved = bench.improve(&mut world, &poor);
+    assert_eq!((improved.stopped, improved.cost_usd), (Stopped::Cost, Some(0.3)));
+    let late = Options { max_seconds: Some(4.0), ..options() };
+    assert_eq!(bench.improve(&mut world, &late).stopped, Stopped::Time);
+    assert_eq!(world.begun, begun, "nothing more is spent");
+    let one_round = Options { rounds: 1, ..options() };
+    let improved = bench.improve(&mut world, &one_round);
+    let cost = improved.cost_usd.expect("known");
+    assert!((cost - 0.5).abs() < 1e-9, "once, beside the two runs that came to their end: {cost}");
 }
 
 #[test]

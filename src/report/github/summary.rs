@@ -41,7 +41,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     };
     let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
-    writeln!(out, "## {mark} {}: {word}\n", names.join(", "))?;
+    writeln!(out, "## {mark} {}: {word}\n", figures::suites(&names))?;
     writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
         if of.trials > 0 {
@@ -50,14 +50,19 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
     let activation = summary.activation.as_ref().map(figures::activation);
+    let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
-    for line in activation.into_iter().chain(arms).flatten() {
+    for line in activation.into_iter().chain(predicted).chain(arms).flatten() {
         writeln!(out, "- {}", markdown(&line))?;
     }
-    for gate in &summary.gates {
+    let (gates, others) = figures::gates(&summary.gates);
+    for gate in gates {
         let (figures, word) = figures::gate(gate);
         let name = gate.name.name();
         writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.suite)))?;
+    }
+    if let Some(others) = others {
+        writeln!(out, "- {others}")?;
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     troubles(results, out)?;

@@ -12,7 +12,8 @@ use std::io::Write;
 use super::markup::html;
 use super::{Form, Report, Results, figures};
 use crate::model::{
-    ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, Standing, Totals, counted,
+    ActivationRates, ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, SkillJudged,
+    Standing, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -31,7 +32,8 @@ const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
 const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
 
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
-    let title = html(&results.suites().join(", "));
+    let names: Vec<String> = results.suites().into_iter().map(str::to_owned).collect();
+    let title = html(&figures::suites(&names));
     write!(
         out,
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -136,6 +138,10 @@ fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(found) = &summary.activation {
         activation(found, out)?;
     }
+    if let Some(found) = &summary.predicted_activation {
+        rates("Predicted activation, not seen", &found.all, out)?;
+        writeln!(out, "<p class=\"faint\">Guessed by a model from the skills' descriptions.</p></div>")?;
+    }
     writeln!(out, "</section>")
 }
 
@@ -154,7 +160,21 @@ fn arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Gates</h2><table class=\"gates\">")?;
+    writeln!(out, "<div class=\"card\"><h2>Gates</h2>")?;
+    let (shown, others) = figures::gates(gates);
+    gate_table(&shown, out)?;
+    if let Some(others) = others {
+        writeln!(out, "<details><summary>{}</summary>", html(&others))?;
+        let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
+        let others: Vec<&GateResult> = gates.iter().filter(|gate| !is_shown(gate)).collect();
+        gate_table(&others, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<table class=\"gates\">")?;
     for gate in gates {
         let (_, word) = figures::gate(gate);
         let class = match (gate.ok, gate.fails()) {
@@ -176,17 +196,18 @@ fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
             html(&figures::estimate(value)),
         )?;
     }
-    writeln!(out, "</table></div>")
+    writeln!(out, "</table>")
 }
 
-fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "<div class=\"card\"><h2>Activation</h2><div class=\"beside\">")?;
-    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(&of.all))?;
+/// The beginning of a card: counts and rates.
+fn rates(title: &str, of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>{title}</h2><div class=\"beside\">")?;
+    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(of))?;
     for (name, rate, band) in [
-        ("Precision", of.all.precision, Some(rate_band as fn(f64) -> &'static str)),
-        ("Recall", of.all.recall, Some(rate_band)),
-        ("F1", of.all.f1, Some(f1_band)),
-        ("Accuracy", of.all.accuracy, None),
+        ("Precision", of.precision, Some(rate_band as fn(f64) -> &'static str)),
+        ("Recall", of.recall, Some(rate_band)),
+        ("F1", of.f1, Some(f1_band)),
+        ("Accuracy", of.accuracy, None),
     ] {
         let word = band.zip(rate.value).map(|(band, value)| band(value)).unwrap_or_default();
         let figure = html(&figures::estimate(rate));
@@ -195,7 +216,11 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
             "<tr><th>{name}</th><td class=\"number\">{figure}</td><td class=\"faint\">{word}</td></tr>"
         )?;
     }
-    writeln!(out, "</table></div>")?;
+    writeln!(out, "</table></div>")
+}
+
+fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    rates("Activation", &of.all, out)?;
     let mut rest = Vec::new();
     for (count, what, words) in [
         (of.all.acceptable, "run", "could do either"),
@@ -216,7 +241,8 @@ fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()
 fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
     let rivals = results.summary.rivals.iter().map(Rivals::in_words);
-    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes);
+    let skills = results.summary.skills_judged.iter().flat_map(SkillJudged::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes).chain(skills);
     let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
     writeln!(
         out,

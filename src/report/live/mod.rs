@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use frame::{Running, Scene};
 
-use super::progress::{finished_line, notice_line};
+use super::progress::{Suites, finished_line, notice_line, skill_lines};
 use super::safe;
 use crate::event::{RunEvent, Sink};
 use crate::model::Verdict;
@@ -26,6 +26,7 @@ pub struct LiveView {
     end: Option<Sender<()>>,
     drawing: Option<JoinHandle<()>>,
     done: usize,
+    suites: Suites,
 }
 
 struct Canvas {
@@ -62,7 +63,7 @@ impl Canvas {
 }
 
 impl LiveView {
-    pub fn begin() -> Self {
+    pub fn begin(suites: Suites) -> Self {
         let scene = Scene::new(0, Instant::now());
         let canvas = Arc::new(Mutex::new(Canvas { scene, drawn: 0 }));
         let (end, ended) = channel();
@@ -75,7 +76,7 @@ impl LiveView {
                 }
             }
         });
-        Self { canvas, end: Some(end), drawing: Some(drawing), done: 0 }
+        Self { canvas, end: Some(end), drawing: Some(drawing), done: 0, suites }
     }
 
     /// Takes what is drawn off the terminal. Nothing is drawn after.
@@ -106,8 +107,9 @@ impl Sink for LiveView {
         let scene = &mut canvas.scene;
         match event {
             RunEvent::RunStarted { trials, .. } => *scene = Scene::new(*trials, Instant::now()),
-            RunEvent::TrialStarted { trial, case, condition, attempt, .. } => {
-                let title = format!("{} #{attempt} ({})", safe(case), safe(&condition.agent));
+            RunEvent::TrialStarted { trial, suite, case, condition, attempt } => {
+                let whose = self.suites.whose(suite, &condition.agent);
+                let title = format!("{} #{attempt} ({whose})", safe(case));
                 // A trial that is tried again is not twice there.
                 scene.running.retain(|running| running.trial != *trial);
                 scene.running.push(Running { trial: trial.clone(), title, since: Instant::now() });
@@ -117,11 +119,14 @@ impl Sink for LiveView {
                 scene.finish(record);
                 // What passed is counted; what did not is worth a line that stays.
                 if record.verdict != Verdict::Pass {
-                    let line = finished_line(self.done, scene.trials, record);
+                    let line = finished_line(self.done, scene.trials, record, self.suites);
                     return canvas.redraw(&line);
                 }
             }
             RunEvent::ProbeFinished { probe } => return canvas.redraw(&safe(&probe.in_words())),
+            RunEvent::SkillJudged { judged } => {
+                return skill_lines(judged).iter().try_for_each(|line| canvas.redraw(line));
+            }
             RunEvent::Notice { text } => return canvas.redraw(&notice_line(text)),
             RunEvent::RunFinished { .. } => {}
         }

@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use super::{cells, plain};
-use crate::model::{ActivationOutcome, ActivationRates, CaseSummary, counted};
+use crate::model::{
+    ActivationOutcome, ActivationPart, ActivationRates, CaseSummary, PredictedActivation, counted,
+};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -24,19 +26,38 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "\nIn no rate: {} told to use the skill by name.", counted(found.invoked, "run"))?;
     }
     writeln!(out, "\n## Per-Skill Breakdown\n")?;
+    by_skill(&found.skills, out)?;
+    writeln!(out, "\n## Detailed Results")?;
+    details(results, &found.all, out)
+}
+
+/// What a model guessed, under headings that no observation has.
+pub fn write_predicted(predicted: &PredictedActivation, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\n## Predicted Metrics\n")?;
+    writeln!(out, "Guessed by a model from the skills' descriptions; no agent was seen to do it.\n")?;
+    metrics(&predicted.all, out)?;
+    writeln!(out, "\n## Predicted Confusion Matrix\n")?;
+    confusion(&predicted.all, out)?;
+    if predicted.skills.len() > 1 {
+        writeln!(out, "\n## Predicted Per-Skill Breakdown\n")?;
+        by_skill(&predicted.skills, out)?;
+    }
+    Ok(())
+}
+
+fn by_skill(parts: &[ActivationPart], out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(
         out,
         "| Skill | Precision | Recall | F1 | Accuracy | TP | FP | TN | FN | Acceptable | Errors |"
     )?;
     writeln!(out, "|{}", "---|".repeat(11))?;
-    for part in &found.skills {
+    for part in parts {
         let of = &part.rates;
         let rates = [of.precision, of.recall, of.f1, of.accuracy].map(figures::estimate).join(" | ");
         let counts = [of.tp, of.fp, of.tn, of.fn_, of.acceptable, of.error].map(|count| count.to_string());
         writeln!(out, "| {} | {rates} | {} |", plain(&part.name), counts.join(" | "))?;
     }
-    writeln!(out, "\n## Detailed Results")?;
-    details(results, &found.all, out)
+    Ok(())
 }
 
 fn metrics(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::markup::markdown as plain;
 use super::{Form, Report, Results, figures};
-use crate::model::{Estimate, Standing, Totals};
+use crate::model::{Estimate, SkillJudged, Standing, Totals};
 
 pub static REPORT: Report = Report {
     name: "md",
@@ -19,7 +19,7 @@ pub static REPORT: Report = Report {
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
-    writeln!(out, "# Evaluation of {}\n", names.join(", "))?;
+    writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
     let verdict = match summary.standing() {
         Standing::Passed => "Passed: every gate holds.",
         Standing::Failed => "Failed: a gate does not hold.",
@@ -33,6 +33,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     gates(results, out)?;
     if summary.activation.is_some() {
         activation::write(results, out)?;
+    }
+    if let Some(predicted) = &summary.predicted_activation {
+        activation::write_predicted(predicted, out)?;
     }
     if let Some(arms) = &summary.arms {
         writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
@@ -55,9 +58,9 @@ fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
     }
     writeln!(out, "{}\n", row("all", &summary.totals))?;
-    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {text}"));
+    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {}", plain(&text)));
     let rate = figures::pass_rate(&summary.pass_rate);
-    writeln!(out, "- Pass rate: {rate}{}", plain(&reliability.unwrap_or_default()))?;
+    writeln!(out, "- Pass rate: {rate}{}", reliability.unwrap_or_default())?;
     let cost = plain(&figures::cost(summary));
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
@@ -108,6 +111,9 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for probe in &results.summary.probes {
         writeln!(out, "- {}", plain(&probe.in_words()))?;
+    }
+    for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+        writeln!(out, "- {}", plain(&line))?;
     }
     if results.info.scripted {
         writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;

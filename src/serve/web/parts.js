@@ -190,3 +190,9 @@ export function remember(page, state) {
   const given = Object.entries(state).filter(([, value]) => value);
   history.replaceState(null, "", `#/${page}` + (given.length ? `?${new URLSearchParams(given)}` : ""));
 }
+
+// The names of suites, or of many the first few.
+export function named(suites) {
+  if (suites.length <= 6) return suites.join(", ");
+  return `${suites.slice(0, 3).join(", ")} and ${suites.length - 3} more suites`;
+}

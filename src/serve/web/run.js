@@ -2,7 +2,7 @@
 
 import { ask, follow } from "./api.js";
 import { h, link, put } from "./dom.js";
-import { agreementView, bar, condition, counts, crumbs, interval, mark, money, pages, seconds, share, stateMark, together, unscoredWords, when } from "./parts.js";
+import { agreementView, bar, condition, counts, crumbs, interval, mark, money, named, pages, seconds, share, stateMark, together, unscoredWords, when } from "./parts.js";
 
 function columnKey({ agent, model, arm, mode }) {
   return JSON.stringify([agent, model, arm, mode]);
@@ -28,19 +28,27 @@ function measured(summary) {
   return tiles.length > 0 && h("section", { class: "tiles", "aria-label": "Measured" }, tiles);
 }
 
+// Of more gates than this only those that fail are shown at once.
+const MOST_GATES = 12;
+
 const GATE_MARKS = { holds: "pass", fails: "fail" };
 
 function gates(summary) {
   if (!summary) return null;
-  const rows = summary.gates.map((gate) => h("tr", {},
+  const row = (gate) => h("tr", {},
     h("td", {}, mark(GATE_MARKS[gate.standing] ?? "not_scored")),
     h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.suite)),
     h("td", { class: "number" }, share(gate.value), h("span", { class: "faint" }, interval(gate))),
     h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`),
-    h("td", {}, gate.standing, gate.standing === "open" && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`))));
+    h("td", {}, gate.standing, gate.standing === "open" && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`)));
+  const table = (gates) => gates.length > 0 && h("div", { class: "wide" }, h("table", { class: "plain gates" }, h("tbody", {}, gates.map(row))));
+  const many = summary.gates.length > MOST_GATES;
+  const failing = summary.gates.filter((gate) => gate.standing === "fails");
+  const others = summary.gates.filter((gate) => gate.standing !== "fails");
   return h("section", {}, h("h2", {}, "Gates"),
-    rows.length ? h("div", { class: "wide" }, h("table", { class: "plain gates" }, h("tbody", {}, rows)))
-      : h("p", { class: "faint" }, "No gate is set, so nothing that failed could fail the run."));
+    summary.gates.length === 0 && h("p", { class: "faint" }, "No gate is set, so nothing that failed could fail the run."),
+    table(many ? failing : summary.gates),
+    many && others.length > 0 && h("details", {}, h("summary", {}, `${others.length} that do not fail`), table(others)));
 }
 
 function liveView(run, refresh) {
@@ -144,7 +152,7 @@ export async function runPage(page, [id]) {
   const agreed = h("div", {});
   put(page,
     crumbs(["Runs", "#/"], [id]),
-    h("h1", {}, run.suites.join(", ") || "Run"), h("p", { class: "faint" }, when(run.started)),
+    h("h1", {}, named(run.suites) || "Run"), h("p", { class: "faint" }, when(run.started)),
     state, run.notices.map((notice) => h("p", { class: "faint small" }, notice)),
     run.scripted && h("p", { class: "notice" }, "The model's answers came from a script: this run tests the evals, not a model."),
     run.replayed && h("p", { class: "notice" }, "The model's answers were recorded earlier."),

@@ -3,7 +3,7 @@
 import { ask } from "./api.js";
 import { MOST_LINES, chart } from "./chart.js";
 import { h, link, put } from "./dom.js";
-import { bar, counts, mark, money, pages, seconds, share, stateMark, unscoredWords, when } from "./parts.js";
+import { bar, counts, mark, money, named, pages, seconds, share, stateMark, unscoredWords, when } from "./parts.js";
 
 function row(run) {
   // Until it ends, nobody knows how many of the planned trials are only compared with.
@@ -12,7 +12,7 @@ function row(run) {
   return h("div", { class: "row run", "data-item": true, tabindex: "0" },
     mark(stateMark(run.state)),
     h("div", { class: "name" },
-      h("a", { href: link("run", run.id), "data-open": true, tabindex: "-1" }, run.suites.join(", ") || run.id),
+      h("a", { href: link("run", run.id), "data-open": true, tabindex: "-1" }, named(run.suites) || run.id),
       h("div", { class: "faint small" }, when(run.started), " ", h("span", { class: "id" }, run.id))),
     h("span", { class: `state ${run.state.replace(" ", "-")}` }, run.state, source && h("div", { class: "faint small" }, source)),
     bar(shown, run.state === "running" ? run.planned : undefined),

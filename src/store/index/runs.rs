@@ -101,8 +101,8 @@ impl Index {
         Ok(self.db.query_row(&sql, [id], run_row).optional()?)
     }
 
-    /// The names of a run's suites.
-    pub fn suites_of(&self, run: &str) -> Result<Vec<String>, IndexError> {
+    /// The names of a run's suites, at most so many.
+    pub fn suites_of(&self, run: &str, limit: usize) -> Result<Vec<String>, IndexError> {
         // Jumps from one suite to the next, however many trials each has.
         let sql = "
             WITH RECURSIVE suites (name) AS (
@@ -111,9 +111,10 @@ impl Index {
                 SELECT (SELECT min(suite) FROM trials
                         WHERE run = (SELECT n FROM runs WHERE id = ?1) AND suite > suites.name)
                 FROM suites WHERE suites.name IS NOT NULL)
-            SELECT name FROM suites WHERE name IS NOT NULL";
+            SELECT name FROM suites WHERE name IS NOT NULL LIMIT ?2";
         let mut query = self.db.prepare_cached(sql)?;
-        let rows = query.query_map([run], |row| row.get(0))?;
+        let rows =
+            query.query_map(params![run, i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
         Ok(rows.collect::<Result<_, _>>()?)
     }
 }

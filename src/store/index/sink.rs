@@ -56,6 +56,7 @@ impl Sink for IndexSink {
             RunEvent::RunStarted { .. }
             | RunEvent::ProbeFinished { .. }
             | RunEvent::TrialStarted { .. }
+            | RunEvent::SkillJudged { .. }
             | RunEvent::Notice { .. } => Ok(()),
         }
     }

@@ -267,7 +267,7 @@ fn pages_together_are_the_whole() {
     assert_eq!(seen, index.cases_of("1", None, false, 100).expect("all"));
     assert_eq!(seen.len(), 25);
     assert_eq!(index.cases_of("1", None, true, 100).expect("none"), []);
-    assert_eq!(index.suites_of("1").expect("suites"), ["s"]);
+    assert_eq!(index.suites_of("1", 9).expect("suites"), ["s"]);
 }
 
 /// Trials that run at once end in any order, and people look for them in the order of their eval file.
