@@ -103,7 +103,7 @@ fn a_trend_follows_a_number() {
     let last = project.run(&["trend", "--last", "1", "--agent", "echo", "--json"]).exits(0).json();
     assert_eq!(last["points"].as_array().map(Vec::len), Some(1));
     assert_eq!(last["points"][0]["run"], ids[1]);
-    assert!(project.run(&["trend", "--agent", "nobody"]).exits(0).stdout.contains("no run measured"));
+    assert!(project.run(&["trend", "--agent", "nobody"]).exits(0).stdout.contains("no run has measured"));
     project.run(&["trend", "happiness"]).exits(2);
 }
 

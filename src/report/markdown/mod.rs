@@ -11,7 +11,7 @@ use crate::model::{Estimate, SkillJudged, Standing, Totals};
 
 pub static REPORT: Report = Report {
     name: "md",
-    about: "a Markdown document: metrics, confusion, cases with failing evidence, method",
+    about: "a Markdown document: metrics, failing cases, method",
     form: Form::File(write),
     adds: None,
 };
