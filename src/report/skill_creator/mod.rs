@@ -16,7 +16,7 @@ use crate::model::{Arm, CaseSummary, TrialRecord};
 
 pub static REPORT: Report = Report {
     name: "skill-creator",
-    about: "skill-creator's grading, timing and benchmark files, in a folder",
+    about: "skill-creator's grading, timing and benchmark, in a folder",
     form: Form::Folder(|results, folder| write(results, folder, Shape::SkillCreator)),
     adds: None,
 };
