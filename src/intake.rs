@@ -4,37 +4,33 @@
 
 mod given_away;
 mod judges;
+mod means;
 mod names;
+mod reading;
 mod stored;
 mod system_prompt;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
-use serde_json::json;
-
+pub use judges::Bench;
+pub use means::{Shared, adviser, means, scripted};
+pub use reading::{Reading, one_prompt, read};
 pub use stored::{Stored, stored_suites};
 
+use self::reading::skill_at;
 use crate::agents::{AGENTS, Agent, LaunchError};
-use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, By, DiscoverError, Found, Search};
-use crate::gateway::{
-    Answer, Cassette, CassetteError, Gateway, Ledger, Meter, Record, Replay, ScopeKind, Script, Scrub, Setup,
-    Upstream,
-};
-use crate::judge::Judge;
-use crate::model::{Diagnostics, Expect, GateName, SandboxMode, SkillRef, Suite, Trial};
-use crate::pipeline::{Prior, Stand, SuiteMeans};
+use crate::dialects::Placed;
+use crate::discover::DiscoverError;
+use crate::gateway::{Cassette, CassetteError, ScopeKind};
+use crate::model::{Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
+use crate::modes;
+use crate::pipeline::Prior;
 use crate::plan::{Plan, Planned};
 use crate::sandbox::Sandbox;
-use crate::settings::{Layers, Projects, Setting, Settings, SettingsError, own_agents, project_root};
+use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents};
 use crate::skill::Skill;
 use crate::tree::closest;
-use crate::{modes, quality};
-
-use given_away::GivenAway;
-pub use judges::Bench;
 
 /// What the user wants to be examined.
 #[derive(Debug, Clone, Default)]
@@ -54,38 +50,6 @@ pub struct Ask {
     /// A cassette in place of the model.
     pub replay: Option<PathBuf>,
     pub no_judge: bool,
-}
-
-/// The files that were found, read.
-pub struct Reading {
-    pub files: Vec<Loaded>,
-    /// For each file, the project it belongs to.
-    projects: Vec<PathBuf>,
-    /// The skill under test, if the user names one.
-    skill: Option<SkillRef>,
-}
-
-impl Reading {
-    pub fn has_errors(&self) -> bool {
-        self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
-    }
-
-    /// The suites that could be understood.
-    pub fn into_suites(self) -> Result<Vec<Placed>, IntakeError> {
-        let placed = self.files.into_iter().zip(self.projects).filter_map(|(file, project)| {
-            Some(Placed { suite: file.lowered.suite?, root: file.root, project })
-        });
-        let mut suites = dialects::merge_folders(placed);
-        if let Some(skill) = &self.skill {
-            for Placed { suite, .. } in &mut suites {
-                if !suite.put_under_test(skill.clone()) {
-                    let (skill, suite) = (skill.name.clone(), suite.name.clone());
-                    return Err(IntakeError::NotOfSuite { skill, suite });
-                }
-            }
-        }
-        Ok(suites)
-    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -123,94 +87,6 @@ impl From<LaunchError> for IntakeError {
     fn from(error: LaunchError) -> Self {
         Self::NotInstalled(error)
     }
-}
-
-/// Finds and reads eval files.
-pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
-    let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
-    let search = Search {
-        paths: ask.paths.clone(),
-        evals: ask.evals.clone(),
-        home: env.get("HOME").map(PathBuf::from),
-    };
-    let found = discover::discover(&search, &project_root)?;
-    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals());
-    let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
-    let mut projects = Projects::default();
-    let skill = match &named_skill {
-        Some(path) => Some(skill_at(path)?),
-        None => None,
-    };
-    let under_test = skill.as_ref().and_then(|skill| skill.path.clone());
-    let mut places = Vec::new();
-    let mut sought = Vec::new();
-    for Found { file, root, skill, by } in found {
-        let project = projects.of(&file);
-        let skill = under_test.clone().or(skill);
-        places.push((file, Place { root, project, plugins: plugins.clone(), skill }));
-        sought.push(by);
-    }
-    let files = load_all(&places, forced);
-    let projects = places.into_iter().map(|(_, place)| place.project);
-    let given = GivenAway::by(&files);
-    let kept = files.into_iter().zip(projects).zip(sought).filter_map(|((file, project), by)| {
-        let is_exam = by == By::Name || !given.has(&file.path);
-        is_exam.then_some((file, project))
-    });
-    let (files, projects) = kept.unzip();
-    Ok(Reading { files, projects, skill })
-}
-
-fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
-}
-
-/// A suite that no file holds: one prompt, and whether the skill must fire.
-pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Result<Reading, IntakeError> {
-    let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
-    let skill = Skill::read(&path)?;
-    let document = json!({
-        "practicum": 1,
-        "name": "try",
-        "skill": {"name": skill.name, "path": path},
-        "workspace": "empty",
-        "run": {"repeat": runs},
-        "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
-    });
-    let here = std::env::current_dir().unwrap_or_default();
-    let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
-    let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
-}
-
-/// Reads the files on as many threads as there are cores, and gives them in their order.
-fn load_all(places: &[(PathBuf, Place)], forced: Option<&'static dyn Dialect>) -> Vec<Loaded> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-    let share = places.len().div_ceil(threads).max(1);
-    std::thread::scope(|scope| {
-        let readers: Vec<_> = places
-            .chunks(share)
-            .map(|chunk| {
-                scope.spawn(move || {
-                    chunk.iter().map(|(file, place)| load_one(file, place, forced)).collect::<Vec<_>>()
-                })
-            })
-            .collect();
-        readers
-            .into_iter()
-            .flat_map(|reader| reader.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
-    })
-}
-
-fn load_one(file: &Path, place: &Place, forced: Option<&'static dyn Dialect>) -> Loaded {
-    let mut loaded = dialects::load(file, place, forced);
-    if let Some(suite) = &loaded.lowered.suite {
-        quality::review(suite, &loaded.text, &mut loaded.lowered.diagnostics);
-    }
-    loaded.lowered.diagnostics.sort();
-    loaded
 }
 
 /// What a suite names and the disk does not have. Told before anything is spent.
@@ -383,14 +259,6 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
     suite.run.script.clone().filter(|_| own)
 }
 
-/// What the gateways of a run share.
-pub struct Shared {
-    pub ledger: Arc<Ledger>,
-    /// Takes secrets out of what is recorded.
-    pub scrub: Scrub,
-    pub bench: Bench,
-}
-
 /// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
@@ -412,109 +280,6 @@ pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError
     let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
     probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
     Ok(probes)
-}
-
-/// Gateways and judges for the planned suites, in their order.
-pub async fn means(
-    planned: &[Planned],
-    ask: &Ask,
-    env: &BTreeMap<String, String>,
-    shared: &Shared,
-) -> Result<Vec<SuiteMeans>, IntakeError> {
-    let mut gateways: BTreeMap<Option<&Path>, (Arc<Gateway>, Stand)> = BTreeMap::new();
-    let mut all = Vec::new();
-    for suite in planned {
-        // Suites without a script of their own have one gateway together, if they have any.
-        let script = suite.script.as_deref();
-        let gateway = match gateways.get(&script) {
-            Some((gateway, stand)) => Some((Arc::clone(gateway), *stand)),
-            None => {
-                let opened = open(script, ask, env, shared).await?;
-                if let Some((gateway, stand)) = &opened {
-                    gateways.insert(script, (Arc::clone(gateway), *stand));
-                }
-                opened
-            }
-        };
-        let judge = judge_at(gateway.as_ref(), &suite.settings, ask, env, shared);
-        all.push(SuiteMeans { gateway, judge });
-    }
-    Ok(all)
-}
-
-/// Who is asked where no suite is run: with these settings, and a script if one is to answer.
-pub async fn adviser(
-    settings: &Settings,
-    script: Option<&Path>,
-    ask: &Ask,
-    env: &BTreeMap<String, String>,
-    shared: &Shared,
-) -> Result<SuiteMeans, IntakeError> {
-    let gateway = open(script, ask, env, shared).await?;
-    let judge = judge_at(gateway.as_ref(), settings, ask, env, shared);
-    Ok(SuiteMeans { gateway, judge })
-}
-
-async fn open(
-    script: Option<&Path>,
-    ask: &Ask,
-    env: &BTreeMap<String, String>,
-    shared: &Shared,
-) -> Result<Option<(Arc<Gateway>, Stand)>, IntakeError> {
-    let Some((answer, stand)) = stand_in(script, ask, env, shared)? else { return Ok(None) };
-    let setup = Setup { answer, ledger: Arc::clone(&shared.ledger), port: 0, log: None };
-    let gateway = Gateway::set_up(setup).await.map_err(IntakeError::Gateway)?;
-    Ok(Some((Arc::new(gateway), stand)))
-}
-
-fn judge_at(
-    gateway: Option<&(Arc<Gateway>, Stand)>,
-    settings: &Settings,
-    ask: &Ask,
-    env: &BTreeMap<String, String>,
-    shared: &Shared,
-) -> Result<Arc<Judge>, String> {
-    if ask.no_judge {
-        return Err("--no-judge was given".to_owned());
-    }
-    let (gateway, stand) = gateway.map(|(gateway, stand)| (gateway.as_ref(), *stand)).unzip();
-    shared.bench.judge(settings, gateway, stand, env).map(Arc::new)
-}
-
-type StandIn = (Arc<dyn Answer>, Stand);
-
-/// Who answers in the model's place or listens to it, if anyone does.
-fn stand_in(
-    script: Option<&Path>,
-    ask: &Ask,
-    env: &BTreeMap<String, String>,
-    shared: &Shared,
-) -> Result<Option<StandIn>, IntakeError> {
-    if let Some(path) = script {
-        return Ok(Some((Arc::new(scripted(path)?), Stand::Script)));
-    }
-    if let Some(path) = &ask.replay {
-        let replay = Replay::new(Cassette::read(path)?, Arc::clone(&shared.scrub));
-        return Ok(Some((Arc::new(replay), Stand::Replay)));
-    }
-    if let Some(path) = &ask.record {
-        let record = Record::create(path, Upstream::from_env(env), Arc::clone(&shared.scrub))?;
-        return Ok(Some((Arc::new(record), Stand::Record)));
-    }
-    if shared.ledger.has_budget() {
-        return Ok(Some((Arc::new(Meter::new(Upstream::from_env(env))), Stand::Meter)));
-    }
-    Ok(None)
-}
-
-/// Reads a script that must be usable.
-pub fn scripted(path: &Path) -> Result<Script, IntakeError> {
-    let mut diagnostics = Diagnostics::default();
-    let (text, script) = Script::read(path, &mut diagnostics);
-    match script {
-        Some(script) if !diagnostics.has_errors() => Ok(script),
-        _ => Err(IntakeError::Script { path: path.to_owned(), text, diagnostics }),
-    }
 }
 
 /// The walls of a run. Behind them is all that would tell an agent what it is examined for.
