@@ -196,7 +196,7 @@ fn below(folder: &Path) -> Vec<Found> {
     walk.run(|| {
         Box::new(|entry| {
             if let Ok(entry) = entry
-                && entry.path().is_file()
+                && is_file(&entry)
                 && holds_evals(entry.path())
                 && let Ok(mut found) = found.lock()
             {
@@ -209,14 +209,23 @@ fn below(folder: &Path) -> Vec<Found> {
     without_doubles(found.into_inner().unwrap_or_default())
 }
 
+/// A link is what it leads to.
+fn is_file(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && entry.path().is_file())
+}
+
 /// Each file once: itself where it is there, else the first link to it.
 fn without_doubles(mut found: Vec<(bool, Found)>) -> Vec<Found> {
-    found.sort();
-    let mut real = HashSet::new();
-    let mut once = |found: &Found| {
-        real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
-    };
-    found.into_iter().filter(|(_, found)| once(found)).map(|(_, found)| found).collect()
+    // Only a link leads to what was found already.
+    if found.iter().any(|(linked, _)| *linked) {
+        found.sort();
+        let mut real = HashSet::new();
+        let mut once = |found: &Found| {
+            real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
+        };
+        found.retain(|(_, found)| once(found));
+    }
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 /// Names that say what a file is.
