@@ -2,16 +2,18 @@
 //!
 //! Run with `cargo bench --bench trials`. The agent is `/bin/echo`; the floor is a program that only
 //! starts it as often, as many at once, and writes a line for each. Both are measured in turns in one
-//! run, because machines are noisy; only the ratios mean anything. A second run soon after tells of the
-//! first one's clearing up: a file system without a journal (ext4's) avoids the places of files that were
-//! just removed, and looks at all of them for each new one.
+//! run, because machines are noisy; only the ratios mean anything. Projects are made as far from each
+//! other as rooms are, and all of them go at the end: a file system without a journal (ext4's) avoids the
+//! places of files that were just removed, and looks at all of them for each new one nearby.
 
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
+
+use practicum::stage::Rooms;
 
 const AT_ONCE: usize = 8;
 const FLOOR: &str = "PRACTICUM_BENCH_FLOOR";
@@ -20,20 +22,21 @@ fn main() {
     if let Ok(count) = std::env::var(FLOOR) {
         return floor(count.parse().expect("a number"));
     }
-    // Cleared up at the end, for the same reason.
-    let _kept = (many(1000), per_trial());
-    large_outputs();
+    let place = std::env::temp_dir().join(format!("practicum-bench-{}", std::process::id()));
+    let place = Rooms::make(place).expect("a folder");
+    many(place.path(), 1000);
+    per_trial(place.path());
+    large_outputs(place.path());
 }
 
 /// A thousand trials, stored, against starting the agent a thousand times.
-fn many(count: usize) -> tempfile::TempDir {
-    let project = project(count, "[\"/bin/echo\", \"done\"]");
+fn many(place: &Path, count: usize) {
+    let project = project(place, count, "[\"/bin/echo\", \"done\"]");
     let (mut wall, mut cpu) = (Vec::new(), Vec::new());
     for round in 1..=5 {
         let ourselves = std::env::current_exe().expect("this program");
-        let floor =
-            measure(Command::new(ourselves).env(FLOOR, count.to_string()).current_dir(project.path()));
-        let ours = measure(&mut run(project.path()));
+        let floor = measure(Command::new(ourselves).env(FLOOR, count.to_string()).current_dir(&project));
+        let ours = measure(&mut run(&project));
         println!("round {round}: floor {floor}, practicum {ours}");
         wall.push(ours.wall / floor.wall);
         cpu.push(ours.cpu / floor.cpu);
@@ -43,16 +46,12 @@ fn many(count: usize) -> tempfile::TempDir {
         median(&mut wall),
         median(&mut cpu)
     );
-    project
 }
 
 /// What each of ten thousand costs against each of a hundred.
-fn per_trial() -> Vec<tempfile::TempDir> {
-    let mut projects = Vec::new();
-    let mut cost = |count: usize| {
-        let project = project(count, "[\"/bin/echo\", \"done\"]");
-        let spent = measure(&mut run(project.path()));
-        projects.push(project);
+fn per_trial(place: &Path) {
+    let cost = |count: usize| {
+        let spent = measure(&mut run(&project(place, count, "[\"/bin/echo\", \"done\"]")));
         (spent.cpu / count as f64 * 1000.0, spent.memory)
     };
     // The first run of a machine is the dearest, so the small one is measured three times.
@@ -64,14 +63,13 @@ fn per_trial() -> Vec<tempfile::TempDir> {
         many / few,
         memory / 1024
     );
-    projects
 }
 
 /// Memory while agents say much.
-fn large_outputs() {
-    let quiet = measure(&mut run(project(1, "[\"/bin/echo\", \"done\"]").path()));
+fn large_outputs(place: &Path) {
+    let quiet = measure(&mut run(&project(place, 1, "[\"/bin/echo\", \"done\"]")));
     let agent = "[\"/bin/sh\", \"-c\", \"head -c 5000000 /dev/zero | tr '\\\\0' x; echo; echo done\"]";
-    let loud = measure(&mut run(project(200, agent).path()));
+    let loud = measure(&mut run(&project(place, 200, agent)));
     println!(
         "200 trials with 5 MB of output: peak memory {} MB above idle",
         (loud.memory.saturating_sub(quiet.memory)) / 1024
@@ -94,8 +92,8 @@ fn floor(count: usize) {
     });
 }
 
-fn project(count: usize, command: &str) -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a folder");
+fn project(place: &Path, count: usize, command: &str) -> PathBuf {
+    let folder = tempfile::tempdir_in(place).expect("a folder").keep();
     let cases: String = (0..count)
         .map(|n| {
             format!(
@@ -104,8 +102,8 @@ fn project(count: usize, command: &str) -> tempfile::TempDir {
         })
         .collect();
     let suite = format!("practicum: 1\nworkspace: empty\nrun: {{agents: [echo]}}\ncases:\n{cases}");
-    std::fs::write(folder.path().join("e.practicum.yaml"), suite).expect("written");
-    std::fs::write(folder.path().join("practicum.toml"), format!("[agents.echo]\ncommand = {command}\n"))
+    std::fs::write(folder.join("e.practicum.yaml"), suite).expect("written");
+    std::fs::write(folder.join("practicum.toml"), format!("[agents.echo]\ncommand = {command}\n"))
         .expect("written");
     folder
 }

@@ -18,7 +18,7 @@ use crate::plan::{Planned, applicable};
 use crate::probe;
 use crate::run::{Conversation, Conversed, ScriptEnd, ScriptScene, converse, run_script};
 use crate::sandbox::Confinement;
-use crate::stage::{self, Order, Workspace, captured, worked_on};
+use crate::stage::{self, Order, Rooms, Workspace, captured, worked_on};
 use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 
 /// A trial whose room is ready.
@@ -124,7 +124,7 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
             skills_dir: &agent.skills_dir,
             project: &planned.project,
             hidden: &exam.hidden,
-            room: exam.rooms.join(opaque.short()),
+            room: Rooms::room(&exam.rooms, opaque.short()),
             alias_ending: opaque.short(),
             canaries: !agent.decoder.shows_skills,
         })

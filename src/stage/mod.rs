@@ -6,12 +6,14 @@
 mod changes;
 mod layers;
 mod project;
+mod rooms;
 mod view;
 
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, captured, worked_on};
 pub use project::Hidden;
+pub use rooms::{Rooms, remove};
 pub use view::FolderView;
 
 use crate::model::{
@@ -31,7 +33,7 @@ pub struct Order<'o> {
     pub project: &'o Path,
     /// What no agent may see: the evals.
     pub hidden: &'o Hidden,
-    /// The folder that holds this trial's room. Must not exist yet.
+    /// This trial's room. Must not exist yet.
     pub room: PathBuf,
     /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
     /// a part of what the agent goes by.
@@ -87,6 +89,9 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         read_only: Vec::new(),
         keep: false,
     };
+    if let Some(corridor) = workspace.room.parent() {
+        std::fs::create_dir_all(corridor).map_err(StageError::io("creating", corridor))?;
+    }
     for folder in [&workspace.room, &workspace.folder, &workspace.home, &workspace.tmp] {
         std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
     }
@@ -190,59 +195,6 @@ impl Drop for Workspace {
             remove(&self.room);
         }
     }
-}
-
-/// The folder that holds a run's rooms. Dropping it removes it, unless it is to be kept.
-#[derive(Debug)]
-pub struct Rooms {
-    path: PathBuf,
-    keep: bool,
-}
-
-impl Rooms {
-    /// Where the rooms of a run are. Known before they are made, so that whoever sweeps up after a
-    /// killed run knows it too.
-    pub fn place(run: &str) -> PathBuf {
-        std::env::temp_dir().join(format!("practicum-{run}"))
-    }
-
-    /// Makes the folder, for us alone. One that is there already is somebody else's.
-    pub fn make(path: PathBuf) -> std::io::Result<Self> {
-        use std::os::unix::fs::DirBuilderExt;
-        std::fs::DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self { path, keep: false })
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Leaves the rooms where they are, and says where that is.
-    pub fn keep(mut self) -> PathBuf {
-        self.keep = true;
-        self.path.clone()
-    }
-}
-
-impl Drop for Rooms {
-    fn drop(&mut self) {
-        if !self.keep {
-            remove(&self.path);
-        }
-    }
-}
-
-/// Removes a room. An agent may have made folders unwritable, so that is mended once.
-pub fn remove(room: &Path) {
-    if std::fs::remove_dir_all(room).is_ok() || !room.exists() {
-        return;
-    }
-    use std::os::unix::fs::PermissionsExt;
-    let walk = ignore::WalkBuilder::new(room).standard_filters(false).follow_links(false).build();
-    for entry in walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_dir())) {
-        let _ = std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o700));
-    }
-    let _ = std::fs::remove_dir_all(room);
 }
 
 #[cfg(test)]
