@@ -67,8 +67,8 @@ async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
     };
     let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
     let given = prepared.workspace.given();
-    if prepared.needs_judge(exam, &seen) {
-        seat.wait_for_judge();
+    if prepared.needs_judge(exam, &seen) || !exam.waits_for(seen.ended) {
+        seat.leave_agent();
     }
     let marked = prepared.mark(exam, &seen, &given).await;
 

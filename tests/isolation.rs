@@ -117,11 +117,11 @@ fn tell(workspace: &str, file: &str, text: &str) {
     std::fs::rename(&part, part.with_file_name(file)).expect("in place");
 }
 
-/// `<rooms>/<run>/<room>/workspace`
+/// `<rooms>/<run>/<corridor>/<room>/workspace`
 fn workspaces(rooms: &Path) -> impl Iterator<Item = PathBuf> {
-    let inside = |folder: &Path| std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let runs = inside(rooms).map(|run| run.path());
-    runs.flat_map(move |run| inside(&run).map(|room| room.path().join("workspace")))
+    let inside =
+        |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    inside(rooms.to_owned()).flat_map(inside).flat_map(inside).map(|room| room.join("workspace"))
 }
 
 fn output(project: &Project, case: &str) -> String {

@@ -221,8 +221,8 @@ fn again(project: &Project, args: &[&str]) -> Ran {
     Ran::of(project.practicum(args).env("TMPDIR", project.path()).output().expect("starts"))
 }
 
-/// At most so many agents are at work when a command is ended.
-const AT_ONCE: usize = 4;
+/// At most so many agents are at work, or done and not yet kept, when a command is ended.
+const AT_ONCE: usize = 4 + 8;
 
 #[test]
 fn a_comparison_that_was_ended_goes_on_when_it_is_asked_again() {

@@ -10,7 +10,7 @@ use super::reuse::Prior;
 use crate::agents::Agent;
 use crate::gateway::{Gateway, Ledger, Prices};
 use crate::judge::Judge;
-use crate::model::{Noise, Ratio, Trial};
+use crate::model::{Ended, Noise, Ratio, Trial};
 use crate::plan::Plan;
 use crate::run::{Cancel, Memory};
 use crate::sandbox::Sandbox;
@@ -38,7 +38,7 @@ pub struct Exam {
     pub web: Option<Web>,
     /// How many agents are at work at once.
     pub jobs: usize,
-    /// How many judges are asked at once.
+    /// How many judges are asked at once, and how many trials are marked beside the agents at work.
     pub judge_jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,
@@ -80,6 +80,11 @@ impl Exam {
     /// Whether there is still time and money for what is not begun.
     pub fn goes_on(&self) -> bool {
         !self.stop.is_stopping() && self.ledger.used_up().is_none()
+    }
+
+    /// Whether what becomes of a trial can keep the next one from being begun.
+    pub fn waits_for(&self, ended: Ended) -> bool {
+        self.fail_fast || self.stop_early || ended != Ended::Finished
     }
 
     /// How a trial is tried again. Where answers are scripted, the same question gets the same one, and

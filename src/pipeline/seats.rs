@@ -1,4 +1,4 @@
-//! How many trials are in the room: so many agents at work, and so many more that only wait for a judge.
+//! How many trials there are at once: so many agents at work, and so many more whose agent is done.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use tokio::sync::Notify;
 
 pub struct Seats {
     agents: usize,
-    judges: usize,
+    desks: usize,
     taken: Mutex<Taken>,
     freed: Notify,
 }
@@ -14,7 +14,7 @@ pub struct Seats {
 #[derive(Default)]
 struct Taken {
     agents: usize,
-    judges: usize,
+    desks: usize,
 }
 
 /// A trial's place. Dropping it frees the place.
@@ -26,12 +26,13 @@ pub struct Seat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum With {
     Agent,
-    Judge,
+    /// Being marked, judged, kept and cleared up.
+    Desk,
 }
 
 impl Seats {
-    pub fn new(agents: usize, judges: usize) -> Arc<Self> {
-        Arc::new(Self { agents, judges, taken: Mutex::default(), freed: Notify::new() })
+    pub fn new(agents: usize, desks: usize) -> Arc<Self> {
+        Arc::new(Self { agents, desks, taken: Mutex::default(), freed: Notify::new() })
     }
 
     /// A place for a trial that begins, if there is one.
@@ -58,14 +59,14 @@ impl Seats {
 }
 
 impl Seat {
-    /// The agent is done and the judge is next: another agent may begin. Where too many wait for judges
-    /// already, the place is kept, so that rooms and transcripts do not pile up.
-    pub fn wait_for_judge(&mut self) {
+    /// The agent is done: another one may begin. Where no desk is free, the place is kept, so that rooms
+    /// and transcripts do not pile up.
+    pub fn leave_agent(&mut self) {
         let mut taken = self.seats.taken();
-        if self.with == With::Agent && taken.judges < self.seats.judges {
-            self.with = With::Judge;
+        if self.with == With::Agent && taken.desks < self.seats.desks {
+            self.with = With::Desk;
             taken.agents -= 1;
-            taken.judges += 1;
+            taken.desks += 1;
             self.seats.freed.notify_one();
         }
     }
@@ -76,7 +77,7 @@ impl Drop for Seat {
         let mut taken = self.seats.taken();
         match self.with {
             With::Agent => taken.agents -= 1,
-            With::Judge => taken.judges -= 1,
+            With::Desk => taken.desks -= 1,
         }
     }
 }
@@ -86,22 +87,22 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_waits_for_a_judge_gives_way_to_agents_while_others_do_not() {
+    async fn whose_agent_is_done_gives_way_while_there_is_a_desk() {
         let seats = Seats::new(2, 1);
         let mut first = seats.take().expect("free");
         let mut second = seats.take().expect("free");
         assert!(seats.take().is_none() && !seats.is_free());
-        first.wait_for_judge();
-        first.wait_for_judge();
+        first.leave_agent();
+        first.leave_agent();
         seats.freed().await;
         let third = seats.take().expect("the first one's");
-        second.wait_for_judge();
-        assert!(seats.take().is_none(), "one waits already");
+        second.leave_agent();
+        assert!(seats.take().is_none(), "the desk is taken");
         drop(first);
-        second.wait_for_judge();
+        second.leave_agent();
         let fourth = seats.take().expect("the second one's");
         drop((second, third, fourth));
         let taken = seats.taken();
-        assert_eq!((taken.agents, taken.judges), (0, 0));
+        assert_eq!((taken.agents, taken.desks), (0, 0));
     }
 }
