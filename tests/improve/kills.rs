@@ -66,8 +66,9 @@ fn essence(project: &Project, improved: &Value) -> Value {
         "ties": blind["ties"], "analysis": analysis, "skill": skill(project), "left": left})
 }
 
-/// A trial takes three requests of the agent, and one of the judge.
-const REQUESTS_OF_A_TRIAL: usize = 4;
+/// A trial takes three requests of the agent, and one of the judge. While one is with its agent, another
+/// may be judged or kept.
+const REQUESTS_OF_TRIALS: usize = 3 + 4;
 
 #[test]
 fn a_kill_while_anything_is_paid_for_is_gone_on_from_and_nothing_is_paid_twice() {
@@ -81,13 +82,13 @@ fn a_kill_while_anything_is_paid_for_is_gone_on_from_and_nothing_is_paid_twice()
     let mut lost = 0;
     // Each is the phase that the kill falls into, by what is asked there: late, so that there is much to lose.
     for (phase, text, after, in_flight) in [
-        ("baseline", "Plan trip", 13, REQUESTS_OF_A_TRIAL),
-        ("marking", "The record of the exam", 0, REQUESTS_OF_A_TRIAL),
+        ("baseline", "Plan trip", 13, REQUESTS_OF_TRIALS),
+        ("marking", "The record of the exam", 0, REQUESTS_OF_TRIALS),
         ("suggest", "Propose edits", 0, 1),
-        ("examine", "Plan trip", 20, REQUESTS_OF_A_TRIAL),
+        ("examine", "Plan trip", 20, REQUESTS_OF_TRIALS),
         ("compare", "Which of the two outputs", 6, 1),
         ("analyse", "Analyse why v1 did better than v0", 0, 1),
-        ("marking again", "The record of the exam", 4, REQUESTS_OF_A_TRIAL),
+        ("marking again", "The record of the exam", 4, REQUESTS_OF_TRIALS),
         ("compare again", "Which of the two outputs", 3, 1),
     ] {
         wire.kill_in(improve(&project), text, after);
