@@ -266,6 +266,29 @@ fn a_judge_spends_from_the_same_purse() {
 }
 
 #[test]
+fn all_runs_of_a_comparison_spend_from_one_purse() {
+    let project = project();
+    project.write(
+        "model.yaml",
+        "practicum_script: 1\nscenarios:\n  - steps: [{ text: 'Ahoy, Alice!', usage: { input: 90, output: 10 } }]\n",
+    );
+    let model = model(&project);
+    let compare = |tokens: &str| {
+        let args = ["--modes", "baseline", "smart", "--no-cache", "--no-judge", "--no-probe", "--max-tokens"];
+        let mut command =
+            project.practicum(&[&["compare", "evals", "--json"], &args[..], &[tokens]].concat());
+        command.env("ANTHROPIC_BASE_URL", model.url("anthropic-messages")).env("ANTHROPIC_API_KEY", KEY);
+        Ran::of(command.output().expect("practicum starts"))
+    };
+    // Each mode takes a hundred.
+    let found = compare("201").exits(0).json();
+    assert_eq!(found["comparisons"][0]["after"]["name"], "smart", "{found}");
+    let stopped = compare("100").exits(4);
+    assert!(stopped.stderr.contains("mode smart"), "the first run is whole: {}", stopped.stderr);
+    assert!(stopped.stderr.contains("100 of 100 tokens are used; 1 trial not begun"), "{}", stopped.stderr);
+}
+
+#[test]
 fn what_a_judge_costs_is_told_apart() {
     let project = project();
     project.write(

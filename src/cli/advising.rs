@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::exam::ledger;
+use super::purse::Purse;
 use crate::improve::Adviser;
 use crate::intake::{self, Ask, Bench, IntakeError, Shared};
 use crate::judge::Scrub;
@@ -35,7 +35,7 @@ impl Advising {
 
     pub fn asking(&self) -> Asking {
         let ask = Ask { script: self.script.clone(), ..Ask::default() };
-        Asking { ask, prices: None, cached: true }
+        Asking { ask, prices: None, cached: true, purse: Purse::default() }
     }
 }
 
@@ -45,6 +45,7 @@ pub struct Asking {
     pub prices: Option<PathBuf>,
     /// Whether what was answered before need not be asked again.
     pub cached: bool,
+    pub purse: Purse,
 }
 
 impl Asking {
@@ -53,7 +54,7 @@ impl Asking {
         let cleaner = scrubber.clone();
         let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
         let bench = Bench::of(project, layers, &scrub, !self.cached)?;
-        Ok(Shared { ledger: Arc::new(ledger(layers, self.prices.as_deref())?), scrub, bench })
+        Ok(Shared { ledger: self.purse.open(layers, self.prices.as_deref())?, scrub, bench })
     }
 
     /// Someone to ask where nothing is run. Without a script of the user's, that of the evals answers if

@@ -11,12 +11,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use hold::ledger;
 pub use info::info;
 
 use super::advising::Asking;
 use super::gates::Gates;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
+use super::purse::Purse;
 use super::report::Reports;
 use super::{list, print_json};
 use crate::agents::Agent;
@@ -60,10 +60,10 @@ pub struct Carrying {
     /// Answer from such a file in place of the model; what is asked otherwise is reported
     #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
     replay: Option<PathBuf>,
-    /// Stop when the run has spent this much, in USD
+    /// Stop when this much is spent, in USD, by all that the command runs
     #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
     max_cost: Option<String>,
-    /// Stop when the run has used this many tokens, those from a cache included
+    /// Stop when this many tokens are used, those from a cache included
     #[arg(long, value_name = "N", help_heading = LIMITS)]
     max_tokens: Option<String>,
     /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
@@ -116,6 +116,8 @@ pub struct Carrying {
     /// The id of the run, if it was decided before.
     #[arg(skip)]
     id: Option<String>,
+    #[arg(skip)]
+    purse: Purse,
 }
 
 /// What is to be carried out.
@@ -226,12 +228,13 @@ impl Carrying {
         Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
-    /// The same for at most so much money and time.
+    /// The same for at most so much money, which nobody else spends, and time.
     #[must_use]
     pub fn within(self, left: Left) -> Self {
         let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
         let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
-        Self { max_cost: left.usd.map(|usd| usd.to_string()).or(self.max_cost), until, ..self }
+        let max_cost = left.usd.map(|usd| usd.to_string()).or(self.max_cost);
+        Self { max_cost, until, purse: Purse::default(), ..self }
     }
 
     /// The same, with as much at once and shown as others want it.
@@ -252,6 +255,11 @@ impl Carrying {
     }
 
     pub fn asking(&self) -> Asking {
-        Asking { ask: self.ask(Ask::default()), prices: self.prices.clone(), cached: !self.no_cache }
+        Asking {
+            ask: self.ask(Ask::default()),
+            prices: self.prices.clone(),
+            cached: !self.no_cache,
+            purse: self.purse.clone(),
+        }
     }
 }

@@ -39,6 +39,7 @@ mod man;
 mod noise;
 mod power;
 mod propose;
+mod purse;
 mod reindex;
 mod report;
 mod restore;

@@ -1,6 +1,6 @@
 //! From what is to be carried out to what came of it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -13,14 +13,12 @@ use super::{Carrying, Errand, Held};
 use crate::agents::Login;
 use crate::cli::{interrupts, runtime, setting, sweep_up};
 use crate::event::{Sink, Sinks};
-use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake;
 use crate::key::Keys;
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
-use crate::report::safe;
 use crate::run::Memory;
-use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::settings::{JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
 use crate::store::{Cache, IndexSink, Live, RunDir, RunInfo, Scrubber, read_noise};
 use crate::web::Web;
@@ -181,15 +179,4 @@ fn stopped_by(until: Option<Instant>) -> Stop {
         });
     }
     stop
-}
-
-/// What the run may spend, and what things cost.
-pub fn ledger(layers: &Layers, prices: Option<&Path>) -> anyhow::Result<Ledger> {
-    let max_cost = setting(layers, &MAX_COST)?;
-    let max_tokens = setting(layers, &MAX_TOKENS)?;
-    let prices = prices.map_or_else(|| Ok(Prices::default()), Prices::with_file)?;
-    if let Some(usd) = max_cost {
-        say!("note: at most ${usd}, by prices of {}", safe(&prices.date));
-    }
-    Ok(Ledger::new(Budget { max_cost, max_tokens }, prices))
 }
