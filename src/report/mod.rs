@@ -24,6 +24,7 @@ mod safe;
 mod skill_creator;
 mod styles;
 mod text;
+mod when;
 mod writing_skills;
 
 use std::io::Write;

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::grading::{Grading, mean};
-use super::{Form, Report, Results};
+use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
 use crate::model::{Arm, TYPE_ALIGNMENT};
 use crate::skill::{SKILL_FILE, tidy};
@@ -76,7 +76,7 @@ fn history(results: &Results, versions: &Versions) -> Value {
     let version = |(number, scores): (&u32, &Vec<f64>)| {
         json!({
             "version": number,
-            "timestamp": results.info.started,
+            "timestamp": when::to_the_second(&results.info.started),
             "description": if *number == 0 { "baseline" } else { "" },
             "git_hash": null,
             "path": format!("v{number}/skill"),

@@ -10,7 +10,7 @@ mod steps;
 use std::io::Write;
 
 use super::markup::html;
-use super::{Form, Report, Results, figures};
+use super::{Form, Report, Results, figures, when};
 use crate::model::{
     ActivationRates, ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, SkillJudged,
     Standing, Totals, counted,
@@ -66,7 +66,7 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         out,
         "<p class=\"faint\">Run <code>{}</code> · {} · practicum {}</p>",
         html(&summary.run),
-        html(&when(&results.info.started)),
+        html(&when::readable(&results.info.started)),
         html(&results.info.practicum)
     )?;
     for (is, words) in [
@@ -259,14 +259,6 @@ fn interval(of: Estimate) -> String {
     ends.map_or_else(String::new, |(low, high)| {
         format!("{:.0} – {:.0}&thinsp;%, n = {}", low * 100.0, high * 100.0, of.n)
     })
-}
-
-/// To the second, because nobody reads more.
-fn when(started: &str) -> String {
-    match started.parse::<jiff::Timestamp>() {
-        Ok(at) => at.strftime("%Y-%m-%d %H:%M UTC").to_string(),
-        Err(_) => started.to_owned(),
-    }
 }
 
 fn duration(seconds: f64) -> String {

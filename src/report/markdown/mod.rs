@@ -6,7 +6,7 @@ mod cases;
 use std::io::Write;
 
 use super::markup::markdown as plain;
-use super::{Form, Report, Results, figures};
+use super::{Form, Report, Results, figures, when};
 use crate::model::{Estimate, SkillJudged, Standing, Totals};
 
 pub static REPORT: Report = Report {
@@ -28,7 +28,12 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         Standing::OverBudget => "Stopped by its budget.",
         Standing::Interrupted => "Interrupted before its end.",
     };
-    writeln!(out, "**{verdict}** Run `{}`, begun {}.\n", summary.run, plain(&results.info.started))?;
+    writeln!(
+        out,
+        "**{verdict}** Run `{}`, begun {}.\n",
+        summary.run,
+        plain(&when::readable(&results.info.started))
+    )?;
     totals(results, out)?;
     gates(results, out)?;
     if summary.activation.is_some() {

@@ -6,7 +6,7 @@ use super::Shape;
 use super::grading::{Graded, Metrics, rounded, tokens};
 use crate::model::{CaseSummary, TrialRecord, Verdict};
 use crate::report::results::Results;
-use crate::report::safe;
+use crate::report::{safe, when};
 
 /// The graded runs of an iteration, and what they come to for each configuration.
 pub struct Benchmark {
@@ -55,7 +55,7 @@ impl Benchmark {
             "skill_path": path.map(|path| safe(&path.display().to_string())).unwrap_or_default(),
             "executor_model": safe(&model.or_else(|| setting("model")).unwrap_or_default()),
             "analyzer_model": safe(&setting("judge.model").unwrap_or_default()),
-            "timestamp": results.info.started,
+            "timestamp": when::to_the_second(&results.info.started),
             "evals_run": evals,
             "runs_per_configuration": most.unwrap_or_default(),
         });
