@@ -72,6 +72,12 @@ fn every_kind_of_broken_file_is_an_error_with_a_position() {
         ("a.practicum.yaml", case("checks: [{regex: '(a'}]").into_bytes(), "invalid-pattern", Some(4)),
         (
             "a.practicum.yaml",
+            case("checks: [{contains: x, on: {files: ['a[.md']}}]").into_bytes(),
+            "invalid-glob",
+            Some(4),
+        ),
+        (
+            "a.practicum.yaml",
             case("checks: [{file: ../../etc/passwd}]").into_bytes(),
             "escaping-path",
             Some(4),

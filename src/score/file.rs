@@ -3,7 +3,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 
 use super::regex::decode_pattern;
-use super::{Pattern, RuleKind, excerpt};
+use super::{Globs, Pattern, RuleKind, excerpt};
 use crate::model::{
     Change, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
 };
@@ -186,12 +186,6 @@ pub fn read_written(
     Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
 }
 
-/// A glob that begins at the workspace and names its folders as paths there do.
-fn from_the_root(glob: &str) -> String {
-    let parts = glob.split('/').filter(|part| !part.is_empty() && *part != ".");
-    parts.fold(String::new(), |path, part| format!("{path}/{part}"))
-}
-
 /// The texts of all created or changed files that match a glob, in order, each under its name.
 /// None at all is a failure: the agent was to write them.
 pub fn read_matching(
@@ -200,15 +194,9 @@ pub fn read_matching(
     globs: &[String],
 ) -> Result<String, Finding> {
     let mut out = String::new();
-    let mut builder = ignore::overrides::OverrideBuilder::new("/");
-    for glob in globs {
-        if let Err(error) = builder.add(&from_the_root(glob)) {
-            return Err(Finding::not_scored(Why::CheckFailed(format!("bad glob {glob:?}: {error}"))));
-        }
-    }
-    let wanted = builder.build().map_err(|error| Finding::not_scored(Why::CheckFailed(error.to_string())))?;
+    let wanted = Globs::new(globs).map_err(|why| Finding::not_scored(Why::CheckFailed(why)))?;
     for file in &observation.files {
-        if file.change == Change::Deleted || !wanted.matched(file.path.as_str(), false).is_whitelist() {
+        if file.change == Change::Deleted || !wanted.match_path(&file.path) {
             continue;
         }
         out.push_str(&format!("=== {} ===\n", file.path));
@@ -228,15 +216,6 @@ pub fn read_matching(
 mod tests {
     use super::super::rows::{Folder, decode, mark, said};
     use super::KIND;
-
-    #[test]
-    fn globs_begin_at_the_workspace() {
-        for (glob, expected) in
-            [("*.md", "/*.md"), ("./a.md", "/a.md"), ("r//b.md", "/r/b.md"), ("/a", "/a"), (".h/*", "/.h/*")]
-        {
-            assert_eq!(super::from_the_root(glob), expected);
-        }
-    }
 
     #[test]
     fn rows() {

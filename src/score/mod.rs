@@ -10,6 +10,7 @@ mod contains;
 mod ends_with;
 mod file;
 mod formats;
+mod globs;
 mod has_entries;
 mod has_format;
 mod has_urls;
@@ -44,6 +45,7 @@ pub use activation::{Names, arm_problem, fired, mark_activation, mark_prediction
 pub use contains::{Contains, Needle};
 pub use file::{FileExpectation, FileRule};
 pub use formats::{FORMATS, Format, ValueFormat};
+pub use globs::Globs;
 pub use not_contains::NotContains;
 pub use pattern::{Flags, InvalidPattern, Pattern, TooHard};
 pub use public_address::{is_public, is_reserved_name};

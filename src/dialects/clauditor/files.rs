@@ -84,7 +84,7 @@ pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Dia
             diagnostics.error("escaping-path", node.span, message);
             continue;
         }
-        globs.push(glob.to_owned());
+        globs.push(without_our_own(glob));
     }
     match one {
         Some(path) => LooksAt::File(path),
@@ -99,6 +99,54 @@ pub fn names(glob: &str, input: &str) -> bool {
     literal && Path::new(glob).file_name().is_some_and(|name| name == input)
 }
 
+/// A glob of Python's, which knows neither alternatives nor escapes, and for which a `[` that nobody closes
+/// is one like any other character.
+fn without_our_own(glob: &str) -> String {
+    let mut out = String::new();
+    let mut rest = glob;
+    while let Some(next) = rest.chars().next() {
+        let class = (next == '[').then(|| class_length(rest)).flatten();
+        let length = class.unwrap_or(next.len_utf8());
+        match next {
+            '[' | '{' | '}' | '\\' if class.is_none() => out.push_str(&format!("[{next}]")),
+            _ => out.push_str(&rest[..length]),
+        }
+        rest = &rest[length..];
+    }
+    out
+}
+
+/// How much of a text is a set of characters like `[!a-z]`. A `]` that stands first in it does not end it.
+fn class_length(text: &str) -> Option<usize> {
+    let inside = text.strip_prefix('[')?;
+    let inside = inside.strip_prefix('!').unwrap_or(inside);
+    let first = inside.chars().next()?.len_utf8();
+    let end = inside[first..].find(']')?;
+    Some(text.len() - inside.len() + first + end + 1)
+}
+
 pub fn stays_inside(glob: &str) -> bool {
     !glob.is_empty() && !Path::new(glob).is_absolute() && glob.split('/').all(|part| part != "..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_our_own;
+
+    #[test]
+    fn globs_of_python_have_no_alternatives_and_no_escapes() {
+        for (pythons, ours) in [
+            ("r/*.md", "r/*.md"),
+            ("**/[!a-c]?.md", "**/[!a-c]?.md"),
+            ("[]].md", "[]].md"),
+            ("{a,b}.md", "[{]a,b[}].md"),
+            ("a[.md", "a[[].md"),
+            ("[", "[[]"),
+            ("[!", "[[]!"),
+            ("[é]\\[ü", "[é][\\][[]ü"),
+        ] {
+            assert_eq!(without_our_own(pythons), ours);
+            crate::score::Globs::new(&[ours]).map(|_| ()).expect(ours);
+        }
+    }
 }

@@ -9,7 +9,7 @@ use crate::model::{
     Activation, By, Check, CheckKind, Diagnostics, Expect, Field, Judged, LooksAt, Need, RelPath, Scale,
     Section, Tier,
 };
-use crate::score::{RULES, rule_kind};
+use crate::score::{Globs, RULES, rule_kind};
 use crate::tree::{Node, Object, closest, text_of};
 
 /// What a case says about its checks.
@@ -219,6 +219,11 @@ fn looks_at(node: &Node, diagnostics: &mut Diagnostics) -> Option<LooksAt> {
                     return None;
                 }
                 (None, Some(files)) => {
+                    for (glob, span) in &files {
+                        if let Err(why) = Globs::new(&[glob]) {
+                            diagnostics.error("invalid-glob", *span, why);
+                        }
+                    }
                     return Some(LooksAt::Files(
                         files.into_iter().map(|(glob, _)| glob.to_owned()).collect(),
                     ));
