@@ -1,7 +1,7 @@
-//! Whether a skill fired, as it is told of the real Claude Code and Codex, move by move.
+//! Whether a skill fired, as it is told of the real Claude Code, Codex and opencode, move by move.
 //!
-//! What else the model and its API do to them stands in `real_claude.rs` and `real_codex.rs`. opencode takes
-//! seconds of a processor to start, and has its fewer moves in `real_opencode.rs`.
+//! What else the model and its API do to them stands in `real_claude.rs`, `real_codex.rs` and
+//! `real_opencode.rs`.
 
 mod common;
 
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use common::moves::SKILL;
-use common::{Project, Ran, claude, codex, path_with};
+use common::{Project, Ran, claude, codex, opencode, path_with};
 use serde_json::{Value, json};
 
 /// One thing that the model does.
@@ -78,6 +78,18 @@ fn codex_step(act: Act) -> Value {
     }
 }
 
+fn opencode_step(act: Act) -> Value {
+    let tool = |name: &str, input: Value| json!({"tools": [{"name": name, "input": input}]});
+    match act {
+        TakeUp(skill) => tool("skill", json!({"name": skill})),
+        Read(skill) => {
+            tool("read", json!({"filePath": format!("{{{{workspace}}}}/.agents/skills/{skill}/SKILL.md")}))
+        }
+        Shell => tool("bash", json!({"command": "ls -a", "description": "looks"})),
+        Say | Hang | Overloaded => said(act),
+    }
+}
+
 fn said(act: Act) -> Value {
     match act {
         Hang => json!({"hang": "10m"}),
@@ -87,14 +99,14 @@ fn said(act: Act) -> Value {
 }
 
 /// One case for each row, each answered by its own scenario.
-fn project(agent: &str, step: fn(Act) -> Value) -> Project {
+fn project(agent: &str, patience: &str, step: fn(Act) -> Value) -> Project {
     let prompt = |at: usize| format!("Greet Alice, number {at}.");
     let cases: Vec<Value> = ROWS
         .iter()
         .enumerate()
         .map(|(at, (name, acts, activation, ..))| {
             let hangs = acts.iter().any(|act| matches!(act, Hang));
-            let timeout = if hangs { "5s" } else { "60s" };
+            let timeout = if hangs { patience } else { "60s" };
             json!({"id": name, "prompt": prompt(at), "activation": activation, "timeout": timeout})
         })
         .collect();
@@ -128,8 +140,9 @@ fn one<'k>(counts: &Value, keys: &[&'k str]) -> Vec<&'k str> {
     keys.iter().copied().filter(|key| counts[key] == 1).collect()
 }
 
-fn every_move_has_its_state(agent: &str, program: &Path, step: fn(Act) -> Value) {
-    let project = project(agent, step);
+/// With this much patience for an API that is silent: more than the agent takes to get there.
+fn every_move_has_its_state(agent: &str, program: &Path, patience: &str, step: fn(Act) -> Value) {
+    let project = project(agent, patience, step);
     let summary = examine(&project, program, &["--with-skill", "waver", "-j", "4"]).exits(3).json();
     assert_eq!(summary["probes"][0]["fired"], true, "{agent}: {}", summary["probes"]);
     for (case, (name, acts, _, fired, outcome)) in
@@ -161,12 +174,17 @@ fn every_move_has_its_state(agent: &str, program: &Path, step: fn(Act) -> Value)
 
 #[test]
 fn every_move_of_claude_code_has_its_state() {
-    every_move_has_its_state("claude", &claude(), claude_step);
+    every_move_has_its_state("claude", &claude(), "5s", claude_step);
 }
 
 #[test]
 fn every_move_of_codex_has_its_state() {
-    every_move_has_its_state("codex", &codex(), codex_step);
+    every_move_has_its_state("codex", &codex(), "5s", codex_step);
+}
+
+#[test]
+fn every_move_of_opencode_has_its_state() {
+    every_move_has_its_state("opencode", &opencode(), "20s", opencode_step);
 }
 
 /// Claude Code with a plugin in its workspace: its skills have the plugin's name before their own.
@@ -286,7 +304,7 @@ fn a_description_that_an_agent_cuts_is_found_before_anything_is_measured() {
     for (agent, program, step) in
         [("claude", claude(), claude_step as fn(Act) -> Value), ("codex", codex(), codex_step)]
     {
-        let project = project(agent, step);
+        let project = project(agent, "5s", step);
         let script =
             json!({"practicum_script": 1, "scenarios": [{"to": "probe", "steps": ["I know of none."]}]});
         project.write("script.yaml", &script.to_string());
