@@ -101,15 +101,31 @@ impl Sheet<'_> {
         given: &[Given],
         jury: &Jury<'_>,
     ) -> Marked {
-        let decide = || self.decide(seen, workspace);
-        let findings = if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) };
+        let findings = self.decide_aside(seen, workspace);
+        self.mark_decided(seen, workspace, given, jury, findings).await
+    }
+
+    /// Asks the judge about what code left open.
+    pub async fn mark_decided(
+        &self,
+        seen: &Observation,
+        workspace: &dyn WorkspaceView,
+        given: &[Given],
+        jury: &Jury<'_>,
+        findings: Vec<Option<Finding>>,
+    ) -> Marked {
         let marks = self.judge(seen, workspace, given, jury).await;
         let judging = jury.bill(marks.usage);
         Marked { judging, ..self.gather(seen, findings, marks) }
     }
 
-    /// Checks may run programs and read large files, which others need not wait for; short work is done
-    /// sooner than another thread could take over what waits.
+    /// What code alone can say. Checks may run programs and read large files, which others need not wait
+    /// for; short work is done sooner than another thread could take over what waits.
+    pub fn decide_aside(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
+        let decide = || self.decide(seen, workspace);
+        if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) }
+    }
+
     fn is_short_work(&self, seen: &Observation) -> bool {
         let waits = |rule: &dyn Rule| rule.runs_code() || rule.asks_network();
         let code = |check: &&Check| matches!(&check.kind, CheckKind::Exact(rule) if waits(rule.as_ref()));

@@ -67,10 +67,7 @@ async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
     };
     let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
     let given = prepared.workspace.given();
-    if prepared.needs_judge(exam, &seen) || !exam.waits_for(seen.ended) {
-        seat.leave_agent();
-    }
-    let marked = prepared.mark(exam, &seen, &given).await;
+    let marked = prepared.mark(exam, &seen, &given, &mut seat).await;
 
     notes.extend(given.iter().filter_map(Given::complaint));
     let facts = prepared.facts(&seen, turns, given);

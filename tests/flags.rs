@@ -71,6 +71,25 @@ fn fail_fast_starts_no_more() {
     assert_eq!(summary["totals"]["trials"], 1);
 }
 
+/// Such as the tests of a server, which want the port that the next agent's wants.
+#[test]
+fn what_checks_run_has_the_place_of_an_agent() {
+    let project = project("");
+    let place = project.path().join("place").display().to_string();
+    let alone = format!("mkdir {place} && sleep 0.05 && rmdir {place}");
+    project.write("agent.sh", &format!("{alone} && echo alone\n"));
+    let case = |n: usize| {
+        format!("  - {{id: c{n}, prompt: p, checks: [{{contains: alone}}, {{command: '{alone}'}}]}}\n")
+    };
+    let cases: String = (0..8).map(case).collect();
+    project.write(
+        "evals/e.practicum.yaml",
+        &format!("practicum: 1\nworkspace: empty\nrun: {{agents: [shell]}}\ncases:\n{cases}"),
+    );
+    let args = ["run", "evals", "-j", "1", "--sandbox", "off", "--trust", "--json"];
+    assert_eq!(project.run(&args).exits(0).json()["totals"]["passed"], 8);
+}
+
 #[test]
 fn unscored_trials_are_forgiven_only_as_far_as_allowed() {
     let project =

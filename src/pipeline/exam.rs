@@ -38,7 +38,7 @@ pub struct Exam {
     pub web: Option<Web>,
     /// How many agents are at work at once.
     pub jobs: usize,
-    /// How many judges are asked at once, and how many trials are marked beside the agents at work.
+    /// How many judges are asked at once, and how many trials are judged and kept beside the agents at work.
     pub judge_jobs: usize,
     /// What long transcripts share.
     pub memory: Memory,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::exam::{Exam, Part, SuiteMeans};
+use super::seats::Seat;
 use super::strangers::Strangers;
 use super::unfinished;
 use crate::agents::Agent;
@@ -320,19 +321,21 @@ impl Prepared<'_> {
         Strangers::among(listed, self.agent, &self.workspace, &exam.user_env)
     }
 
-    /// Whether a judge is to be asked about what was seen.
-    pub fn needs_judge(&self, exam: &Exam, seen: &Observation) -> bool {
-        self.means.judge.is_ok() && self.sheet(exam).needs_judge(seen)
-    }
-
     /// The skills under test: their own names, and those they have in the room.
     fn skills(&self) -> Vec<(String, String)> {
         let names = names(self.planned, &self.workspace).into_iter();
         names.map(|(own, staged)| (own.to_owned(), staged.to_owned())).collect()
     }
 
-    /// Marks what was seen, the judge at an address of this trial's own.
-    pub async fn mark(&self, exam: &Exam, seen: &Observation, given: &[Given]) -> Marked {
+    /// Marks what was seen. Code runs in the agent's place, because it may want what agents want (a port,
+    /// a processor); the judge is asked elsewhere, at an address of this trial's own.
+    pub async fn mark(&self, exam: &Exam, seen: &Observation, given: &[Given], seat: &mut Seat) -> Marked {
+        let (sheet, view) = (self.sheet(exam), self.workspace.view());
+        let findings = sheet.decide_aside(seen, &view);
+        let judged = self.means.judge.is_ok() && sheet.needs_judge(seen);
+        if judged || !exam.waits_for(seen.ended) {
+            seat.leave_agent();
+        }
         let address = || {
             let gateway = self.means.gateway.as_ref().map(|(gateway, _)| gateway);
             gateway.map(|gateway| register(gateway, self.trial, ScopeKind::Judge, &self.workspace, ""))
@@ -345,7 +348,7 @@ impl Prepared<'_> {
         let sitting = Sitting { marker: &self.marker, cancel: &exam.stop.now };
         let (gateway, prices) = (self.means.stand_name(), self.means.prices(exam.ledger.prices()));
         let jury = Jury { judge, sitting, address: &address, gateway, prices };
-        self.sheet(exam).mark(seen, &self.workspace.view(), given, &jury).await
+        sheet.mark_decided(seen, &view, given, &jury, findings).await
     }
 
     /// What the files of the trial will not say.

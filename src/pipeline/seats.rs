@@ -26,7 +26,7 @@ pub struct Seat {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum With {
     Agent,
-    /// Being marked, judged, kept and cleared up.
+    /// Being judged, kept and cleared up.
     Desk,
 }
 
