@@ -20,6 +20,8 @@ scenarios:
       - Done.
   - when: /clean ask
     steps: [Which column do you mean?]
+  - when: weather
+    steps: [Which city are you in?]
 default: Done.
 "#;
 
@@ -96,4 +98,15 @@ fn a_run_that_only_asks_back_is_told_apart_unless_the_spec_does_not_want_that() 
         let summary = project.run(&["run", "--agent", "builtin", "--script", "script.yaml", "--json"]).json();
         assert_eq!(summary["cases"][0]["endings"], json!({ending: 1}), "{spec}");
     }
+}
+
+#[test]
+fn whether_the_skill_fires_is_known_also_of_an_agent_that_asks_back() {
+    let queries =
+        json!({"should_trigger": ["clean the weather table"], "should_not_trigger": ["How is the weather?"]});
+    let project = project(&json!({"trigger_tests": queries}));
+    let args = ["run", "--agent", "builtin", "--script", "script.yaml", "--no-probe", "--json"];
+    let summary = project.run(&args).exits(1).json();
+    let counted = ["fn", "tn", "error"].map(|outcome| &summary["activation"][outcome]);
+    assert_eq!(counted, [1, 1, 0], "{summary}");
 }

@@ -296,6 +296,21 @@ fn a_wrong_value_is_answered_with_what_would_be_right() {
 }
 
 #[test]
+fn a_case_knows_best_how_long_it_takes() {
+    let project = project(
+        "  - {id: own, prompt: p, timeout: 30s, checks: [{contains: p}]}\n  - {id: not, prompt: p, checks: [{contains: p}]}\n",
+    );
+    project.write("agent.sh", "sleep 1.5\necho \"$1\"\n");
+    let ran = project.run(&["run", "evals", "--timeout", "1s", "--json"]).exits(3);
+    assert!(ran.stderr.contains("at most 30s each"), "{}", ran.stderr);
+    let endings: Vec<Value> =
+        ran.json()["cases"].as_array().expect("cases").iter().map(|case| case["endings"].clone()).collect();
+    assert_eq!(endings, [serde_json::json!({"finished": 1}), serde_json::json!({"timed_out": 1})]);
+    let report = project.run(&["report", "--format", "md"]).stdout;
+    assert!(report.contains("at most 1s each, unless the case says otherwise"), "{report}");
+}
+
+#[test]
 fn an_empty_part_of_a_whole_is_no_error() {
     let project = project(&cases(1));
     let codes: Vec<i32> =

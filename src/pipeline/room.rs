@@ -13,7 +13,8 @@ use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet, needs_agent, offered};
 use crate::model::{
-    Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+    Arm, Case, CheckKind, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord,
+    Why,
 };
 use crate::plan::{Planned, applicable};
 use crate::probe;
@@ -81,11 +82,11 @@ pub async fn prepare<'p>(
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn there which case this is.
     let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
-    let prepared =
+    let mut prepared =
         Prepared { part, tried, trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
-            ScriptEnd::Done => {}
+            ScriptEnd::Done => prepared.workspace.begin(),
             ScriptEnd::Failed(why) => {
                 prepared.tear_down(exam).await;
                 return Err(failed(Ended::SetupFailed, why));
@@ -171,7 +172,7 @@ impl Prepared<'_> {
             user_env: &exam.user_env,
             extra_env: &extra_env,
             walls: &self.walls,
-            limit: self.limit(),
+            limit: self.planned.limit(self.case),
             marker: &self.marker,
             record: &self.folder,
             memory: &exam.memory,
@@ -217,14 +218,6 @@ impl Prepared<'_> {
         }
     }
 
-    fn limit(&self) -> std::time::Duration {
-        let timeout = &self.planned.settings.timeout;
-        match (&timeout.from, self.case.timeout) {
-            (crate::settings::From::Flag, _) | (_, None) => timeout.value,
-            (_, Some(of_case)) => of_case,
-        }
-    }
-
     fn turns(&self) -> Vec<String> {
         match &self.case.stimulus {
             // Only now it is known what the skill is called in the room.
@@ -261,7 +254,8 @@ impl Prepared<'_> {
         self.scope.as_ref().filter(|scope| scope.requests() > 0).map(Scope::told)
     }
 
-    /// A question only counts as an ending where there was one turn to answer in, and something to ask.
+    /// A question only counts as an ending where there was one turn to answer in, and work to be done. Whether
+    /// a skill is taken up is known also where the agent then asks.
     pub fn detect_questions(&self) -> bool {
         if self.tried.is_some() {
             return false;
@@ -270,7 +264,9 @@ impl Prepared<'_> {
             Stimulus::Turns(turns) => turns.len() == 1,
             Stimulus::SkillCommand { .. } => true,
         };
-        one_turn && self.planned.settings.detect_questions.value
+        let checks = applicable(self.case, &self.trial.condition);
+        let about_work = checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)));
+        one_turn && about_work && self.planned.settings.detect_questions.value
     }
 
     /// Runs the teardown. That it failed is told and changes nothing.
