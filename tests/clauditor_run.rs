@@ -101,6 +101,19 @@ fn a_run_that_only_asks_back_is_told_apart_unless_the_spec_does_not_want_that() 
 }
 
 #[test]
+fn a_model_of_nobodys_is_found_out_before_an_agent_is_paid() {
+    let criteria = json!([{"id": "near", "criterion": "Is it near?"}]);
+    let project = project(&json!({"grading_model": "llama-3", "grading_criteria": criteria}));
+    let args = ["run", "--agent", "builtin", "--script", "script.yaml"];
+    let ran = project.run(&args).exits(2);
+    assert!(ran.stderr.contains("whose model \"llama-3\" is cannot be told"), "{}", ran.stderr);
+    assert!(!project.path().join(".practicum/runs").exists());
+    project.run(&[&args[..], &["--no-judge"]].concat()).exits(3);
+    project.run(&[&args[..], &["--grading-provider", "openai"]].concat()).exits(3);
+    project.run(&["check", "."]).exits(0);
+}
+
+#[test]
 fn whether_the_skill_fires_is_known_also_of_an_agent_that_asks_back() {
     let queries =
         json!({"should_trigger": ["clean the weather table"], "should_not_trigger": ["How is the weather?"]});
