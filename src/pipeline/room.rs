@@ -269,8 +269,9 @@ impl Prepared<'_> {
         one_turn && about_work && self.planned.settings.detect_questions.value
     }
 
-    /// Runs the teardown. That it failed is told and changes nothing.
-    pub async fn tear_down(&self, exam: &Exam) -> Vec<String> {
+    /// Runs the teardown, once all that is to be seen of the room has been. That it failed is told and changes
+    /// nothing.
+    async fn tear_down(&self, exam: &Exam) -> Vec<String> {
         let Some(script) = &self.case.room.teardown else { return Vec::new() };
         match self.script(exam, script).await {
             ScriptEnd::Done => Vec::new(),
@@ -329,7 +330,8 @@ impl Prepared<'_> {
         let (sheet, view) = (self.sheet(exam), self.workspace.view());
         let findings = sheet.decide_aside(seen, &view);
         let judged = self.means.judge.is_ok() && sheet.needs_judge(seen);
-        if judged || !exam.waits_for(seen.ended) {
+        // What a teardown takes down, the next one's setup may want to put up.
+        if self.case.room.teardown.is_none() && (judged || !exam.waits_for(seen.ended)) {
             seat.leave_agent();
         }
         let address = || {
@@ -372,6 +374,15 @@ impl Prepared<'_> {
         }
     }
 
+    /// Keeps the files that the agent worked on. Gives what is worth telling of them.
+    fn capture(&self, seen: &Observation) -> Vec<String> {
+        let (from, to) = (&self.workspace.folder, &self.folder);
+        let inputs = worked_on(&self.case.room.files, from);
+        let mut notes = captured(&seen.files, from, &to.join("files"));
+        notes.extend(captured(&inputs, from, &to.join("inputs")));
+        notes
+    }
+
     /// Writes the trial's folder. Only then does anyone hear of it.
     pub async fn keep(
         self,
@@ -380,13 +391,13 @@ impl Prepared<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
-        let given = self.case.room.files.clone();
+        if !(seen.files.is_empty() && self.case.room.files.is_empty()) {
+            record.notes.extend(tokio::task::block_in_place(|| self.capture(&seen)));
+        }
+        record.notes.extend(self.tear_down(exam).await);
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
-            record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
-            let inputs = worked_on(&given, &workspace.folder);
-            record.notes.extend(captured(&inputs, &workspace.folder, &folder.join("inputs")));
             let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
                 record.notes.push(error.to_string());
