@@ -213,6 +213,36 @@ fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
     }
 }
 
+/// One of the project's own is not started at all: it might set to work.
+#[test]
+fn doctor_waits_for_no_agent_and_leaves_none_running() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project(&cases(1));
+    let log = project.path().join("log");
+    for (name, script) in [
+        ("agent.sh", format!("#!/bin/sh\necho own >> {}\n", log.display())),
+        ("claude", format!("#!/bin/sh\nsleep 330 &\necho $$ $! >> {}\nsleep 331\n", log.display())),
+    ] {
+        project.write(name, &script);
+        let path = project.path().join(name);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    }
+    let agent = project.path().join("agent.sh").display().to_string();
+    project.write("practicum.toml", &format!("[agents.own]\ncommand = [\"{agent}\"]\n"));
+    let mut command = project.practicum(&["doctor"]);
+    let ran = Ran::of(
+        command.env("PATH", common::path_with(&project.path().join("claude"))).output().expect("starts"),
+    );
+    let told = ran.exits(0).stdout;
+    assert!(told.contains("✓ agent claude: version unknown, at "), "{told}");
+    assert!(told.contains(&format!("✓ agent own: {agent}\n")), "{told}");
+    let started = std::fs::read_to_string(&log).expect("one was");
+    assert_eq!(started.lines().count(), 1, "{started}");
+    for process in started.split_whitespace() {
+        assert!(!std::path::Path::new("/proc").join(process).exists(), "{process} is left");
+    }
+}
+
 #[test]
 fn one_prompt_can_be_tried_without_an_eval_file() {
     let script = "practicum_script: 1\nscenarios:\n  - when: greet\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Ahoy.\n  - when: sum\n    steps: ['4']\n";
