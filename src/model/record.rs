@@ -180,6 +180,7 @@ mod tests {
     fn result(required: bool, verdict: Verdict, score: Option<f64>) -> CheckResult {
         CheckResult {
             check: "c".into(),
+            name: None,
             required,
             scale: score.is_some().then_some(Scale::Unit),
             verdict,

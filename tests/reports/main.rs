@@ -7,6 +7,7 @@ mod command;
 mod counts;
 mod foreign;
 mod hostile;
+mod versions;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

@@ -360,6 +360,7 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
 fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
     CheckResult {
         check: id.into(),
+        name: None,
         required: true,
         score: (!matches!(verdict, Verdict::NotScored(_))).then_some(score),
         verdict,
