@@ -107,3 +107,41 @@ fn entry(number: u32, when: &str) -> Result<Version, VersionsError> {
 fn commit_of(skill: &Path) -> Option<String> {
     git_ref::commit_of(Contents::of(skill).ok()?.folder())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::skill::SKILL_FILE;
+    use crate::versions::Versions;
+
+    /// A folder may know other skills by the numbers that this one's versions have beside it.
+    #[test]
+    fn one_number_is_never_given_to_two_skills() {
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("gull");
+        std::fs::create_dir(&skill).expect("create");
+        std::fs::write(skill.join(SKILL_FILE), "one").expect("write");
+        Versions::of(&skill).and_then(|versions| versions.snapshot("kept")).expect("taken");
+        let digest = Contents::of(&skill).and_then(|contents| contents.digest()).expect("a digest");
+        let gull = GradedSkill { path: Some(skill), digest, when: "2026-01-01T00:00:00Z".into() };
+        let other = GradedSkill { path: None, digest: Digest::of(b"other"), ..gull.clone() };
+
+        let graded_in = |name: &str, before: &dyn Fn(&mut Ledger)| {
+            let folder = room.path().join(name);
+            let mut ledger = Ledger::open(&folder).expect("a history");
+            before(&mut ledger);
+            let number = ledger.version_of(&gull).expect("a number");
+            assert_eq!(ledger.version_of(&gull).expect("known again"), number);
+            ledger.close().expect("written");
+            let history = Workspace::at(&folder).history().expect("a history");
+            (number, history.versions.into_iter().map(|version| version.description).collect::<Vec<_>>())
+        };
+        assert_eq!(graded_in("empty", &|_| ()), (0, vec!["kept".to_owned()]));
+        let with_other = graded_in("other", &|ledger| {
+            assert_eq!(ledger.version_of(&other).expect("a number"), 0);
+        });
+        assert_eq!(with_other, (1, vec!["baseline".to_owned(), "graded, not kept".to_owned()]));
+        let untold = graded_in("untold", &|ledger| ledger.keep_score(0, Some(3.0), "").expect("kept"));
+        assert_eq!(untold, (0, vec!["baseline".to_owned()]), "nothing speaks against it");
+    }
+}

@@ -66,7 +66,7 @@ fn a_grading_is_of_the_version_that_ran_and_the_history_loses_nothing() {
     assert_eq!(files(&project, &format!("{WORKSPACE}/grading"), ".json").len(), 2);
     // Elsewhere it is the same version, too.
     reported_into(&project, "elsewhere");
-    assert_eq!(versions(&project, "elsewhere"), [second.clone()]);
+    assert_eq!(versions(&project, "elsewhere"), std::slice::from_ref(&second));
     assert!(project.path().join("elsewhere/grading/chart_v1_run1.json").is_file());
 
     // What ran counts, not what the skill has become since.
