@@ -5,6 +5,7 @@ mod common;
 
 mod command;
 mod counts;
+mod findings;
 mod foreign;
 mod hostile;
 mod versions;
