@@ -40,7 +40,8 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     }
     let (shown, more) = plan.suites.split_at(plan.suites.len().min(MOST_SUITES));
     for planned in shown {
-        let settings = &planned.settings;
+        let limits = planned.suite.cases.iter().map(|case| planned.limit(case));
+        let longest = limits.max().unwrap_or(planned.settings.timeout.value);
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
         let beside =
@@ -49,7 +50,7 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
             "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             counted(planned.suite.cases.len(), "case"),
-            format_duration(settings.timeout.value),
+            format_duration(longest),
             safe(&beside)
         );
     }
