@@ -50,7 +50,7 @@ pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
-pub use remarks::{Claim, Doubts, Remarks, Vote};
+pub use remarks::{Claim, Doubts, EvalFinding, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
 pub use standing::Standing;

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, SkillJudged, Usage,
+    Arm, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode, ProbeRecord,
+    SkillJudged, Usage,
 };
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
@@ -49,6 +50,10 @@ pub struct Summary {
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
+    /// The same in words, as far as it is about the evals: weak checks, and behaviour that no check is about.
+    /// The first few of them, each once for its case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub eval_findings: Vec<EvalFinding>,
     /// Whether skills fired where they should; `None` if no case is about that.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,
@@ -310,6 +315,9 @@ pub struct CheckSummary {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// The share of trials that found what most of them found; `None` with fewer than two answers.
+    #[serde(default)]
+    pub agreement: Option<f64>,
     /// Over the trials that have a score, on the check's own scale.
     pub mean_score: Option<f64>,
 }

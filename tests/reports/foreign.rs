@@ -120,7 +120,7 @@ fn agentskills_has_its_own_keys() {
 }
 
 /// The example with criteria that are scored from 1 to 5.
-fn alt_text() -> Project {
+pub fn alt_text() -> Project {
     let project = Project::new(&[]);
     let example = format!("{}/examples/writing-skills/.", env!("CARGO_MANIFEST_DIR"));
     let copied = Command::new("cp").arg("-r").arg(example).arg(project.path()).status();

@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use crate::model::{CaseSummary, CheckResult, Standing, Verdict};
+use crate::model::{CaseSummary, CheckResult, Standing, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::{cut, markdown};
 use crate::report::results::Results;
@@ -66,6 +66,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     troubles(results, out)?;
+    findings(results, out)?;
     writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
 }
 
@@ -103,6 +104,22 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     match troubled.len().saturating_sub(MOST_CASES) {
         0 => Ok(()),
         more => writeln!(out, "\nand {more} more cases"),
+    }
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let findings = &results.summary.eval_findings;
+    if findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n### Findings about the evals\n")?;
+    for finding in findings.iter().take(MOST_CASES) {
+        writeln!(out, "- {}", markdown(&cut(&finding.in_words(), LONGEST_TEXT)))?;
+    }
+    match findings.len().saturating_sub(MOST_CASES) {
+        0 => Ok(()),
+        more => writeln!(out, "- and {}", counted(more, "more finding")),
     }
 }
 

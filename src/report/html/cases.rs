@@ -284,8 +284,10 @@ fn checks(questions: &Questions<'_>, record: &TrialRecord, out: &mut dyn Write) 
             html(&cut(&check.rationale, LONGEST_TEXT))
         )?;
         let lines = check.evidence.iter().map(|line| (line, "evidence"));
-        let flags = check.flags.iter().map(|line| (line, "flag"));
-        for (line, class) in lines.chain(flags).take(MOST_EVIDENCE) {
+        let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
+        let flags = check.flags.iter().chain(&weak).map(|line| (line, "flag"));
+        // Doubts come first: they are few, and must not be lost behind much evidence.
+        for (line, class) in flags.chain(lines).take(MOST_EVIDENCE) {
             writeln!(out, "<pre class=\"{class}\" dir=\"auto\">{}</pre>", html(&cut(line, LONGEST_TEXT)))?;
         }
         writeln!(out, "</div></li>")?;

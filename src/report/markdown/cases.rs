@@ -46,14 +46,22 @@ fn one(
     let rate = figures::pass_rate(&case.pass_rate);
     writeln!(out, "{} of {} passed; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
     if !case.checks.is_empty() {
-        writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
+        writeln!(
+            out,
+            "| check | passed | failed | not scored | agreement | mean score |\n|---|---|---|---|---|---|"
+        )?;
     }
     for check in &case.checks {
         let wording = questions.wording(&case.suite, &case.id, &check.id);
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
-        let mean = check.mean_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}"));
+        let figure = |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+        let (agreement, mean) = (figure(check.agreement), figure(check.mean_score));
         let name = plain(&cut(&name, LONGEST_TEXT));
-        writeln!(out, "| {name} | {} | {} | {} | {mean} |", check.passed, check.failed, check.not_scored)?;
+        writeln!(
+            out,
+            "| {name} | {} | {} | {} | {agreement} | {mean} |",
+            check.passed, check.failed, check.not_scored
+        )?;
     }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {
@@ -97,9 +105,6 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for note in &record.notes {
         writeln!(out, "  - note: {}", said(note))?;
-    }
-    for line in &record.remarks.uncovered {
-        writeln!(out, "  - no check is about: {}", said(line))?;
     }
     for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
         let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::aggregate::{Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sink};
-use crate::model::testing::record;
+use crate::model::testing::{self, record};
 use crate::model::{
     Arm, CheckResult, Ended, Expect, Gate, GateName, Ratio, Scale, TrialId, TrialRecord, Verdict, Why,
 };
@@ -359,16 +359,9 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
 
 fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
     CheckResult {
-        check: id.into(),
-        required: true,
         score: (!matches!(verdict, Verdict::NotScored(_))).then_some(score),
-        verdict,
         scale: (id == "judged").then_some(Scale::Unit),
-        rationale: String::new(),
-        evidence: Vec::new(),
-        weak: None,
-        flags: Vec::new(),
-        votes: Vec::new(),
+        ..testing::check(id, verdict)
     }
 }
 
