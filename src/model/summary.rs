@@ -233,7 +233,7 @@ pub struct Totals {
     pub not_scored: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     pub id: String,
     pub suite: String,
@@ -276,7 +276,7 @@ impl Summary {
 impl Totals {
     fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
         cases.fold(Self::default(), |sum, case| Self {
-            trials: sum.trials + case.passed + case.failed + case.not_scored,
+            trials: sum.trials + case.trials(),
             passed: sum.passed + case.passed,
             failed: sum.failed + case.failed,
             not_scored: sum.not_scored + case.not_scored,
@@ -288,6 +288,10 @@ impl CaseSummary {
     /// Whether its trials have to pass: without the skill they are only compared with.
     pub fn is_examined(&self) -> bool {
         self.arm != Arm::WithoutSkill.name()
+    }
+
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored
     }
 
     /// The condition its trials ran under. `None` for an arm that this version does not know.

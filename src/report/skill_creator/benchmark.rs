@@ -49,7 +49,7 @@ impl Benchmark {
         let ids = super::Ids::of(cases);
         let mut evals: Vec<u32> = ids.names.iter().map(|name| ids.of_case(name)).collect();
         evals.sort_unstable();
-        let most = cases.iter().map(|case| case.passed + case.failed + case.not_scored).max();
+        let most = cases.iter().map(|case| case.trials()).max();
         let metadata = json!({
             "skill_name": safe(name),
             "skill_path": path.map(|path| safe(&path.display().to_string())).unwrap_or_default(),

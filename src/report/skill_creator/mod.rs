@@ -70,7 +70,7 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
     for case in cases {
         let id = ids.of_case(&case.id);
         let eval = folder.join(format!("eval-{id}"));
-        let runs = case.passed + case.failed + case.not_scored;
+        let runs = case.trials();
         for trial in results.trials(case) {
             let record = trial?;
             let run = run_folder(results, &eval, &record, runs, shape);
