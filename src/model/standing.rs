@@ -88,23 +88,23 @@ impl CaseSummary {
 }
 
 impl FireRate {
-    /// One line for people: `the skill fired in 2 of 3 runs, and should in 0.50 of them or more`.
+    /// One line for people: `the skill fired in 2 of 3 runs, and 0.50 or more is wanted`.
     pub fn in_words(&self) -> String {
         let (Some(rate), runs) = (self.rate.value, self.rate.n) else {
             return "no run can tell whether the skill fires".to_owned();
         };
         let fired = (rate * runs as f64).round();
-        format!("the skill fired in {fired} of {runs} runs{}", self.wanted(", and should in "))
+        let wanted = self.wanted().map(|wanted| format!(", and {wanted} is wanted")).unwrap_or_default();
+        format!("the skill fired in {fired} of {runs} runs{wanted}")
     }
 
-    /// What is wanted of the rate, after these words; nothing where it decides nothing.
-    pub fn wanted(&self, before: &str) -> String {
-        match (self.expect, self.threshold) {
-            (Expect::Must, Some(threshold)) => format!("{before}{threshold:.2} of them or more"),
-            (Expect::MustNot, Some(threshold)) => format!("{before}fewer than {threshold:.2} of them"),
-            (Expect::Either, Some(_)) | (Expect::Must | Expect::MustNot | Expect::Either, None) => {
-                String::new()
-            }
+    /// Which rates pass; `None` where the rate decides nothing.
+    pub fn wanted(&self) -> Option<String> {
+        let threshold = self.threshold?;
+        match self.expect {
+            Expect::Must => Some(format!("{threshold:.2} or more")),
+            Expect::MustNot => Some(format!("less than {threshold:.2}")),
+            Expect::Either => None,
         }
     }
 }
@@ -141,8 +141,13 @@ mod tests {
             let case = CaseSummary { passed, failed, not_scored, fire_rate, ..CaseSummary::default() };
             assert_eq!(case.standing(), expected, "{case:?}");
         }
-        let words = "the skill fired in 2 of 3 runs, and should in ";
-        assert_eq!(rate(must, Some(0.5), None).in_words(), format!("{words}0.50 of them or more"));
-        assert_eq!(rate(must_not, Some(0.5), None).in_words(), format!("{words}fewer than 0.50 of them"));
+        let words = "the skill fired in 2 of 3 runs";
+        for (of, wanted) in [
+            (rate(must, Some(0.5), None), ", and 0.50 or more is wanted"),
+            (rate(must_not, Some(0.5), None), ", and less than 0.50 is wanted"),
+            (rate(must, None, None), ""),
+        ] {
+            assert_eq!(of.in_words(), format!("{words}{wanted}"));
+        }
     }
 }

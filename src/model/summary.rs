@@ -294,6 +294,11 @@ impl CaseSummary {
         self.passed + self.failed + self.not_scored
     }
 
+    /// Whether it asks nothing but whether the skill fires.
+    pub fn is_only_about_activation(&self) -> bool {
+        self.fire_rate.is_some() && self.checks.len() <= 1
+    }
+
     /// The condition its trials ran under. `None` for an arm that this version does not know.
     pub fn condition(&self) -> Option<Condition> {
         let (agent, model, mode) = (self.agent.clone(), self.model.clone(), Mode::from(self.mode.clone()));

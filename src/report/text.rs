@@ -4,8 +4,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseStanding, CaseSummary, CheckResult, Doubts, GateResult, SkillJudged, Standing, Summary, TrialRecord,
-    Verdict, Why, counted,
+    CaseStanding, CaseSummary, CheckResult, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
+    TrialRecord, Verdict, Why, counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -179,7 +179,8 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         words.push(format!("without the skill {}/{runs}", without.passed));
     }
     if case.fired.yes + case.fired.no > 0 {
-        let wanted = case.deciding_rate().map(|rate| rate.wanted(", wanted in ")).unwrap_or_default();
+        let wanted = case.deciding_rate().and_then(FireRate::wanted);
+        let wanted = wanted.map(|wanted| format!(", wants {wanted}")).unwrap_or_default();
         words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
     let (id, words) = (one_line(&case.id), words.join(" · "));

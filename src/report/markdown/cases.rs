@@ -15,8 +15,9 @@ const LONGEST_TEXT: usize = 600;
 
 pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.questions();
+    // All there is to say of the others stands under activation.
     let told: Vec<&CaseSummary> =
-        results.summary.cases.iter().filter(|case| !is_only_about_activation(case)).collect();
+        results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
     if told.is_empty() {
         return Ok(());
     }
@@ -25,11 +26,6 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         one(results, &questions, case, out)?;
     }
     Ok(())
-}
-
-/// Whether all there is to say of it stands under activation.
-fn is_only_about_activation(case: &CaseSummary) -> bool {
-    case.fire_rate.is_some() && case.checks.len() <= 1
 }
 
 fn one(
