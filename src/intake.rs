@@ -144,6 +144,7 @@ pub fn settle(
         }
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
+        problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
         if suite.skills.is_empty() {
             notices.push(format!(

@@ -87,12 +87,11 @@ struct Watched {
     held: Held,
 }
 
-/// Runs the agent, clears up after it, and observes.
+/// Runs the agent, and observes.
 async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     let Conversed { raw, mut notes, held } = prepared.run(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
-    notes.extend(prepared.tear_down(exam).await);
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
     prepared.settle(exam, &mut seen);
     seen.hear(&prepared.workspace.canaries);

@@ -20,6 +20,8 @@ scenarios:
       - Done.
   - when: /clean ask
     steps: [Which column do you mean?]
+  - when: weather
+    steps: [Which city are you in?]
 default: Done.
 "#;
 
@@ -96,4 +98,28 @@ fn a_run_that_only_asks_back_is_told_apart_unless_the_spec_does_not_want_that() 
         let summary = project.run(&["run", "--agent", "builtin", "--script", "script.yaml", "--json"]).json();
         assert_eq!(summary["cases"][0]["endings"], json!({ending: 1}), "{spec}");
     }
+}
+
+#[test]
+fn a_model_of_nobodys_is_found_out_before_an_agent_is_paid() {
+    let criteria = json!([{"id": "near", "criterion": "Is it near?"}]);
+    let project = project(&json!({"grading_model": "llama-3", "grading_criteria": criteria}));
+    let args = ["run", "--agent", "builtin", "--script", "script.yaml"];
+    let ran = project.run(&args).exits(2);
+    assert!(ran.stderr.contains("whose model \"llama-3\" is cannot be told"), "{}", ran.stderr);
+    assert!(!project.path().join(".practicum/runs").exists());
+    project.run(&[&args[..], &["--no-judge"]].concat()).exits(3);
+    project.run(&[&args[..], &["--grading-provider", "openai"]].concat()).exits(3);
+    project.run(&["check", "."]).exits(0);
+}
+
+#[test]
+fn whether_the_skill_fires_is_known_also_of_an_agent_that_asks_back() {
+    let queries =
+        json!({"should_trigger": ["clean the weather table"], "should_not_trigger": ["How is the weather?"]});
+    let project = project(&json!({"trigger_tests": queries}));
+    let args = ["run", "--agent", "builtin", "--script", "script.yaml", "--no-probe", "--json"];
+    let summary = project.run(&args).exits(1).json();
+    let counted = ["fn", "tn", "error"].map(|outcome| &summary["activation"][outcome]);
+    assert_eq!(counted, [1, 1, 0], "{summary}");
 }

@@ -213,6 +213,36 @@ fn doctor_tells_what_is_there_and_how_to_mend_what_is_not() {
     }
 }
 
+/// One of the project's own is not started at all: it might set to work.
+#[test]
+fn doctor_waits_for_no_agent_and_leaves_none_running() {
+    use std::os::unix::fs::PermissionsExt;
+    let project = project(&cases(1));
+    let log = project.path().join("log");
+    for (name, script) in [
+        ("agent.sh", format!("#!/bin/sh\necho own >> {}\n", log.display())),
+        ("claude", format!("#!/bin/sh\nsleep 330 &\necho $$ $! >> {}\nsleep 331\n", log.display())),
+    ] {
+        project.write(name, &script);
+        let path = project.path().join(name);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a program");
+    }
+    let agent = project.path().join("agent.sh").display().to_string();
+    project.write("practicum.toml", &format!("[agents.own]\ncommand = [\"{agent}\"]\n"));
+    let mut command = project.practicum(&["doctor"]);
+    let ran = Ran::of(
+        command.env("PATH", common::path_with(&project.path().join("claude"))).output().expect("starts"),
+    );
+    let told = ran.exits(0).stdout;
+    assert!(told.contains("✓ agent claude: version unknown, at "), "{told}");
+    assert!(told.contains(&format!("✓ agent own: {agent}\n")), "{told}");
+    let started = std::fs::read_to_string(&log).expect("one was");
+    assert_eq!(started.lines().count(), 1, "{started}");
+    for process in started.split_whitespace() {
+        assert!(!std::path::Path::new("/proc").join(process).exists(), "{process} is left");
+    }
+}
+
 #[test]
 fn one_prompt_can_be_tried_without_an_eval_file() {
     let script = "practicum_script: 1\nscenarios:\n  - when: greet\n    steps:\n      - tools: [{name: Skill, input: {skill: s}}]\n      - Ahoy.\n  - when: sum\n    steps: ['4']\n";
@@ -293,6 +323,21 @@ fn a_wrong_value_is_answered_with_what_would_be_right() {
     let mut command = project.practicum(&["run", "evals"]);
     let ran = Ran::of(command.env("PRACTICUM_REPEAT", "0").output().expect("starts")).exits(2);
     assert!(ran.stderr.contains("PRACTICUM_REPEAT=0: it must be"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_case_knows_best_how_long_it_takes() {
+    let project = project(
+        "  - {id: own, prompt: p, timeout: 30s, checks: [{contains: p}]}\n  - {id: not, prompt: p, checks: [{contains: p}]}\n",
+    );
+    project.write("agent.sh", "sleep 1.5\necho \"$1\"\n");
+    let ran = project.run(&["run", "evals", "--timeout", "1s", "--json"]).exits(3);
+    assert!(ran.stderr.contains("at most 30s each"), "{}", ran.stderr);
+    let endings: Vec<Value> =
+        ran.json()["cases"].as_array().expect("cases").iter().map(|case| case["endings"].clone()).collect();
+    assert_eq!(endings, [serde_json::json!({"finished": 1}), serde_json::json!({"timed_out": 1})]);
+    let report = project.run(&["report", "--format", "md"]).stdout;
+    assert!(report.contains("at most 1s each, unless the case says otherwise"), "{report}");
 }
 
 #[test]

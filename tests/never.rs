@@ -60,6 +60,34 @@ fn a_do_nothing_agent_never_passes() {
     assert_eq!(problem["severity"], "warning");
 }
 
+/// What a setup script makes, or makes of a file that is to be left alone, is not the agent's doing.
+#[test]
+fn the_work_of_a_setup_script_is_never_the_agents() {
+    let project = idle("ok");
+    project.write("evals/table.csv", "a,b\n");
+    project.write(
+        "evals/e.practicum.yaml",
+        "practicum: 1
+workspace: empty
+run: { agents: [idle] }
+cases:
+  - id: made
+    prompt: p
+    setup: echo old > report.md; echo c,d > table.csv
+    files: [table.csv]
+    checks: [{ contains: old, on: { files: ['*.md'] } }]
+",
+    );
+    let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(1).json();
+    assert_eq!(summary["totals"]["failed"], 1, "{summary}");
+    let trial = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten().next();
+    let trial = trial.expect("one").path();
+    let facts: Value =
+        serde_json::from_slice(&std::fs::read(trial.join("facts.json")).expect("facts")).expect("JSON");
+    assert_eq!(facts["files"], json!([]), "{facts}");
+    assert_eq!(facts["given"], json!([{"path": "table.csv", "fate": "unchanged"}]), "{facts}");
+}
+
 /// A spec with one criterion, a text, and a judge that answers so.
 fn judged(steps: &str) -> Ran {
     let spec = r#"{"assertions": [{"id": "text", "type": "contains", "needle": "a"}], "grading_criteria": [{"id": "near", "criterion": "Is it near?"}]}"#;

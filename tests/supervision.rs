@@ -191,6 +191,28 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
 }
 
 #[test]
+fn a_teardown_takes_nothing_from_what_is_marked_and_kept() {
+    let project = rogue("torn", "echo done | tee out.txt");
+    let eval = EVAL
+        .replace("CASE", "torn")
+        .replace(
+            "prompt: p,",
+            "prompt: p, teardown: 'test -f out.txt && rm out.txt && echo gone > gone.txt',",
+        )
+        .replace("checks: [", "checks: [{file: {path: out.txt, contains: done}}, ");
+    project.write("evals/e.practicum.yaml", &eval);
+    let summary = project.run(&["run", "evals", "--trust", "--json"]).exits(0).json();
+    assert_eq!(case(&summary)["passed"], 1, "{summary}");
+    let trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials");
+    let trial = trials.flatten().next().expect("one").path();
+    assert_eq!(std::fs::read_to_string(trial.join("files/out.txt")).expect("kept"), "done\n");
+    let facts = std::fs::read_to_string(trial.join("facts.json")).expect("facts");
+    assert!(!facts.contains("gone.txt"), "{facts}");
+    let record = std::fs::read_to_string(trial.join("checks.json")).expect("a record");
+    assert!(!record.contains("teardown failed"), "{record}");
+}
+
+#[test]
 fn a_reader_who_goes_away_does_not_end_a_run() {
     for args in [&["run", "evals", "--no-cache"][..], &["run", "evals", "--explain"]] {
         let project = rogue("unread", "echo done\n");

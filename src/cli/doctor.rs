@@ -1,11 +1,14 @@
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use super::{environment, print};
-use crate::agents::Login;
+use super::{environment, print, runtime};
+use crate::agents::{Launch, Login};
 use crate::intake;
 use crate::model::SandboxMode;
+use crate::observe::ProcessEnd;
+use crate::report::safe;
+use crate::run::{Cancel, Output, adopt_orphans, supervise};
 use crate::sandbox::Sandbox;
 use crate::settings::{Layers, project_root};
 
@@ -44,7 +47,7 @@ pub fn main(args: Args) -> u8 {
     0
 }
 
-fn examine(project: &std::path::Path) -> Vec<Finding> {
+fn examine(project: &Path) -> Vec<Finding> {
     let env = environment();
     let mut findings = Vec::new();
     let layers = match Layers::read(BTreeMap::new(), env.clone(), project) {
@@ -68,8 +71,14 @@ fn examine(project: &std::path::Path) -> Vec<Finding> {
     for agent in agents.values() {
         match agent.installed(&env) {
             Ok(path) => {
-                let version = version(&path).unwrap_or_else(|| "version unknown".to_owned());
-                let what = format!("agent {}: {version} at {}", agent.name, path.display());
+                // Whoever defines an agent need not have thought of such a question, and it may set to work.
+                let own = layers.table("agents").any(|(name, ..)| *name == agent.name);
+                let version = match (!own).then(|| version(&path, &env)).flatten() {
+                    Some(version) => format!("{version} at "),
+                    None if own => String::new(),
+                    None => "version unknown, at ".to_owned(),
+                };
+                let what = format!("agent {}: {version}{}", agent.name, path.display());
                 findings.push(Finding { good: true, what, fix: None });
                 findings.extend(login(agent, &env));
             }
@@ -126,14 +135,35 @@ fn login(agent: &crate::agents::Agent, env: &BTreeMap<String, String>) -> Option
     })
 }
 
-fn version(program: &std::path::Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").output().ok()?;
-    let text = String::from_utf8_lossy(&output.stdout).lines().next()?.trim().to_owned();
-    output.status.success().then_some(text)
+/// How long a program may take to say its version.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a program says of itself, in a room of its own. Whatever it starts is ended.
+fn version(program: &Path, env: &BTreeMap<String, String>) -> Option<String> {
+    let room = tempfile::tempdir().ok()?;
+    let home = room.path().display().to_string();
+    let path = env.get("PATH").cloned().unwrap_or_default();
+    let launch = Launch {
+        program: program.to_owned(),
+        args: vec!["--version".to_owned()],
+        env: BTreeMap::from([("PATH".to_owned(), path), ("HOME".to_owned(), home)]),
+        files: Vec::new(),
+        link: None,
+        stdin: None,
+    };
+    let output = Output { stdout: room.path().join("stdout"), stderr: room.path().join("stderr") };
+    let marker = format!("doctor-{}", std::process::id());
+    let asked = runtime().ok()?.block_on(async {
+        adopt_orphans();
+        supervise(&launch, room.path(), &marker, PATIENCE, &output, &Cancel::default()).await
+    });
+    let said = std::fs::read_to_string(&output.stdout).ok()?;
+    let line = safe(said.lines().next()?.trim());
+    matches!(asked.end, ProcessEnd::Exited(0)).then_some(line)
 }
 
 /// Rooms and records need room.
-fn space(project: &std::path::Path) -> Finding {
+fn space(project: &Path) -> Finding {
     const ENOUGH: u64 = 1024 * 1024 * 1024;
     match rustix::fs::statvfs(project) {
         Ok(disk) => {

@@ -85,7 +85,9 @@ fn is_trigger_set(items: &[Node], source: &Source) -> bool {
 fn skill_name<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<Hint<'n>> {
     let node = file.given("skill_name")?;
     match node.as_text() {
-        Some(name) if !name.trim().is_empty() => Some(Hint { name: name.trim(), span: node.span }),
+        Some(name) if !name.trim().is_empty() => {
+            Some(Hint { name: name.trim(), span: node.span, decides: false })
+        }
         Some(_) => None,
         None => {
             wrong_type(node, "skill_name", "text", diagnostics);

@@ -49,7 +49,7 @@ impl Dialect for SkillCreator {
         let mut file = Object::new(&source.root, "the file", diagnostics)?;
         let name_node = file.given("skill_name");
         let name = file.text("skill_name", diagnostics).map(str::trim).filter(|name| !name.is_empty());
-        let hint = name.zip(name_node).map(|(name, node)| Hint { name, span: node.span });
+        let hint = name.zip(name_node).map(|(name, node)| Hint { name, span: node.span, decides: true });
         let evals = file.list("evals", diagnostics);
         if file.given("evals").is_none() {
             file.missing("evals", diagnostics);

@@ -501,7 +501,7 @@ mod tests {
             let place = Place {
                 root: root.join("evals"),
                 project: root.join("evals"),
-                plugins: plugins.map(|plugins| root.join(plugins)),
+                plugins: plugins.map(Into::into),
                 skill: None,
             };
             let suite = testing::lower(&SkillTest, &source, &place).0.expect("a suite");
@@ -513,12 +513,26 @@ mod tests {
         };
         let (p, q, single) = ("plugins/p/skills/s", "plugins/q/skills/s", "plugins/single");
         let some = |path: &str| Some(path.to_owned());
-        assert_eq!(suite("p", "s", None), (some(p), vec![q.to_owned(), single.to_owned()]));
-        assert_eq!(suite("q", "s", None), (some(q), vec![p.to_owned(), single.to_owned()]));
-        assert_eq!(suite("single", "single", None), (some(single), vec![p.to_owned(), q.to_owned()]));
-        assert_eq!(suite("p", "s", Some("mine")), (some("mine/p/skills/s"), vec![]));
+        // A room has place for one skill of a name.
+        for plugins in [None, Some("../plugins")] {
+            assert_eq!(suite("p", "s", plugins), (some(p), vec![single.to_owned()]));
+            assert_eq!(suite("q", "s", plugins), (some(q), vec![single.to_owned()]));
+            assert_eq!(suite("single", "single", plugins), (some(single), vec![p.to_owned()]));
+        }
+        assert_eq!(suite("p", "s", Some("../mine")), (some("mine/p/skills/s"), vec![]));
+        let mine = root.join("mine");
+        assert_eq!(suite("p", "s", mine.to_str()), (some("mine/p/skills/s"), vec![]));
         assert_eq!(suite("r", "s", None).0, None);
         // Whoever says where they are does not mean any others.
-        assert_eq!(suite("p", "s", Some("nowhere")), (None, vec![]));
+        assert_eq!(suite("p", "s", Some("../nowhere")), (None, vec![]));
+
+        let both = r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []},
+            {"name": "s", "plugin": "q", "test_cases": []}, {"name": "s", "plugin": "q", "test_cases": []}]}"#;
+        let source = testing::parse(root.join("evals/suite.json"), both);
+        let place =
+            Place { root: root.join("evals"), project: root.join("evals"), plugins: None, skill: None };
+        let said = testing::lower(&SkillTest, &source, &place).1;
+        let errors = said.iter().filter(|said| said.code == "same-name-skills").count();
+        assert_eq!(errors, 1, "{said:?}");
     }
 }

@@ -9,7 +9,7 @@ use crate::agents::{claude_oracle, codex_oracle};
 use crate::gateway::{Gateway, Scrub};
 use crate::judge::{Cache, Cli, Judge, Limits, Transport as Way};
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
-use crate::model::{Provider, Transport};
+use crate::model::{Check, CheckKind, Provider, Suite, Transport};
 use crate::pipeline::Stand;
 use crate::settings::{JUDGE_JOBS, Layers, Settings};
 
@@ -111,6 +111,16 @@ fn endpoint(
 
 fn is_elsewhere(base_url: Option<&String>) -> bool {
     base_url.is_some_and(|url| !url.trim().is_empty() && !url.contains("://api.openai.com"))
+}
+
+/// Why nobody can be asked what a suite wants judged, where its settings alone tell. Known before anything is
+/// spent.
+pub fn unknown(settings: &Settings, suite: &Suite) -> Option<String> {
+    let asks = |check: &Check| matches!(check.kind, CheckKind::Judged(_) | CheckKind::Sections(_));
+    let judged = suite.cases.iter().any(|case| case.checks.iter().any(asks));
+    let model = settings.judge_model.value.as_deref();
+    let why = provider(settings.judge_provider.value, model).err().filter(|_| judged)?;
+    Some(format!("suite {}: {why}", suite.name))
 }
 
 /// Whose model this is, by its name where nobody says.

@@ -13,7 +13,8 @@ use crate::gateway::{Gateway, Halt, Scope, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, Marked, Sheet, needs_agent, offered};
 use crate::model::{
-    Arm, Case, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord, Why,
+    Arm, Case, CheckKind, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord,
+    Why,
 };
 use crate::plan::{Planned, applicable};
 use crate::probe;
@@ -81,11 +82,11 @@ pub async fn prepare<'p>(
     let walls = walls.map_err(|error| failed(Ended::NotLaunched, error.to_string()))?;
     // The agent can read its environment, and must not learn there which case this is.
     let marker = format!("{}@{}", Digest::of(trial.id.as_str().as_bytes()).short(), exam.run_dir.id());
-    let prepared =
+    let mut prepared =
         Prepared { part, tried, trial, planned, case, agent, means, workspace, scope, walls, folder, marker };
     if let Some(script) = &case.room.setup {
         match prepared.script(exam, script).await {
-            ScriptEnd::Done => {}
+            ScriptEnd::Done => prepared.workspace.begin(),
             ScriptEnd::Failed(why) => {
                 prepared.tear_down(exam).await;
                 return Err(failed(Ended::SetupFailed, why));
@@ -171,7 +172,7 @@ impl Prepared<'_> {
             user_env: &exam.user_env,
             extra_env: &extra_env,
             walls: &self.walls,
-            limit: self.limit(),
+            limit: self.planned.limit(self.case),
             marker: &self.marker,
             record: &self.folder,
             memory: &exam.memory,
@@ -217,14 +218,6 @@ impl Prepared<'_> {
         }
     }
 
-    fn limit(&self) -> std::time::Duration {
-        let timeout = &self.planned.settings.timeout;
-        match (&timeout.from, self.case.timeout) {
-            (crate::settings::From::Flag, _) | (_, None) => timeout.value,
-            (_, Some(of_case)) => of_case,
-        }
-    }
-
     fn turns(&self) -> Vec<String> {
         match &self.case.stimulus {
             // Only now it is known what the skill is called in the room.
@@ -261,7 +254,8 @@ impl Prepared<'_> {
         self.scope.as_ref().filter(|scope| scope.requests() > 0).map(Scope::told)
     }
 
-    /// A question only counts as an ending where there was one turn to answer in, and something to ask.
+    /// A question only counts as an ending where there was one turn to answer in, and work to be done. Whether
+    /// a skill is taken up is known also where the agent then asks.
     pub fn detect_questions(&self) -> bool {
         if self.tried.is_some() {
             return false;
@@ -270,11 +264,14 @@ impl Prepared<'_> {
             Stimulus::Turns(turns) => turns.len() == 1,
             Stimulus::SkillCommand { .. } => true,
         };
-        one_turn && self.planned.settings.detect_questions.value
+        let checks = applicable(self.case, &self.trial.condition);
+        let about_work = checks.iter().any(|check| !matches!(check.kind, CheckKind::Activation(_)));
+        one_turn && about_work && self.planned.settings.detect_questions.value
     }
 
-    /// Runs the teardown. That it failed is told and changes nothing.
-    pub async fn tear_down(&self, exam: &Exam) -> Vec<String> {
+    /// Runs the teardown, once all that is to be seen of the room has been. That it failed is told and changes
+    /// nothing.
+    async fn tear_down(&self, exam: &Exam) -> Vec<String> {
         let Some(script) = &self.case.room.teardown else { return Vec::new() };
         match self.script(exam, script).await {
             ScriptEnd::Done => Vec::new(),
@@ -333,7 +330,8 @@ impl Prepared<'_> {
         let (sheet, view) = (self.sheet(exam), self.workspace.view());
         let findings = sheet.decide_aside(seen, &view);
         let judged = self.means.judge.is_ok() && sheet.needs_judge(seen);
-        if judged || !exam.waits_for(seen.ended) {
+        // What a teardown takes down, the next one's setup may want to put up.
+        if self.case.room.teardown.is_none() && (judged || !exam.waits_for(seen.ended)) {
             seat.leave_agent();
         }
         let address = || {
@@ -376,6 +374,15 @@ impl Prepared<'_> {
         }
     }
 
+    /// Keeps the files that the agent worked on. Gives what is worth telling of them.
+    fn capture(&self, seen: &Observation) -> Vec<String> {
+        let (from, to) = (&self.workspace.folder, &self.folder);
+        let inputs = worked_on(&self.case.room.files, from);
+        let mut notes = captured(&seen.files, from, &to.join("files"));
+        notes.extend(captured(&inputs, from, &to.join("inputs")));
+        notes
+    }
+
     /// Writes the trial's folder. Only then does anyone hear of it.
     pub async fn keep(
         self,
@@ -384,13 +391,13 @@ impl Prepared<'_> {
         seen: Observation,
         facts: TrialFacts,
     ) -> TrialRecord {
-        let given = self.case.room.files.clone();
+        if !(seen.files.is_empty() && self.case.room.files.is_empty()) {
+            record.notes.extend(tokio::task::block_in_place(|| self.capture(&seen)));
+        }
+        record.notes.extend(self.tear_down(exam).await);
         let (folder, workspace) = (self.folder, self.workspace);
         let keeper = Arc::clone(exam);
         let kept = tokio::task::spawn_blocking(move || {
-            record.notes.extend(captured(&seen.files, &workspace.folder, &folder.join("files")));
-            let inputs = worked_on(&given, &workspace.folder);
-            record.notes.extend(captured(&inputs, &workspace.folder, &folder.join("inputs")));
             let closed = keeper.run_dir.close_trial(&folder, &record, &seen.output, facts, &keeper.scrubber);
             if let Err(error) = closed {
                 record.notes.push(error.to_string());

@@ -3,6 +3,8 @@
 //! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
 //! the disk.
 
+use std::time::Duration;
+
 use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
 use crate::settings::Settings;
 
@@ -23,6 +25,13 @@ pub struct Planned {
     pub mode_text: Option<String>,
     /// Stands in for a skill command where an agent has none and the suite says nothing itself.
     pub derived_system: Option<String>,
+}
+
+impl Planned {
+    /// How long an agent may work on a case. A case knows best how much there is to do in it.
+    pub fn limit(&self, case: &Case) -> Duration {
+        case.timeout.unwrap_or(self.settings.timeout.value)
+    }
 }
 
 #[derive(Debug, Clone, Default)]

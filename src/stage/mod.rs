@@ -167,6 +167,18 @@ impl Workspace {
         &self.room
     }
 
+    /// What is there by now is nothing that the agent has done: a setup script has.
+    pub fn begin(&mut self) {
+        self.read_only.retain_mut(|(path, digest)| match std::fs::read(path.under(&self.folder)) {
+            Ok(bytes) => {
+                *digest = Digest::of(&bytes);
+                true
+            }
+            Err(_) => false,
+        });
+        self.before = Snapshot::of(&self.folder);
+    }
+
     /// What the agent created, changed or deleted.
     pub fn changes(&self) -> Vec<FileChange> {
         self.before.changes(&Snapshot::of(&self.folder))

@@ -45,7 +45,8 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     }
     for (suite, cases) in suites.iter().take(MOST_SUITES) {
         let planned = &plan.suites[*suite];
-        let settings = &planned.settings;
+        let limits = cases.iter().map(|case| planned.limit(&planned.suite.cases[*case]));
+        let longest = limits.max().unwrap_or(planned.settings.timeout.value);
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
         let beside =
@@ -54,7 +55,7 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
             "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
             counted(cases.len(), "case"),
-            format_duration(settings.timeout.value),
+            format_duration(longest),
             safe(&beside)
         );
     }

@@ -12,6 +12,19 @@ use crate::skill::{SKILL_FILE, Skill, SkillError, tidy};
 pub struct Hint<'h> {
     pub name: &'h str,
     pub span: Span,
+    /// Whether it counts before the folder's own name, or is only words.
+    pub decides: bool,
+}
+
+impl Hint<'_> {
+    /// That the file names another skill than the one it is about.
+    fn complain(self, skill: &SkillRef, place: &Path, diagnostics: &mut Diagnostics) {
+        if self.name != skill.name && self.name != folder_name(place) {
+            let message =
+                format!("the file says \"{}\", but it lies with the skill \"{}\"", self.name, skill.name);
+            diagnostics.notice("other-skill-name", self.span, message);
+        }
+    }
 }
 
 pub fn is_skill(folder: &Path) -> bool {
@@ -54,27 +67,28 @@ pub fn beside(
     let around = [Some(folder), folder.parent()];
     if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
         let skill = at(found, diagnostics);
-        if let Some(hint) = hint
-            && hint.name != skill.name
-            && hint.name != folder_name(found)
-        {
-            diagnostics.notice(
-                "other-skill-name",
-                hint.span,
-                format!("the file says \"{}\", but it lies in the skill \"{}\"", hint.name, skill.name),
-            );
+        if let Some(hint) = hint {
+            hint.complain(&skill, found, diagnostics);
         }
         return skill;
     }
     let own = folder_name(folder);
     let by_place = if own == "evals" { folder.parent().map(folder_name) } else { Some(own) };
-    let names: Vec<String> =
-        [hint.map(|hint| hint.name.to_owned()), by_place].into_iter().flatten().collect();
+    let by_hint = hint.map(|hint| hint.name.to_owned());
+    let words = hint.filter(|hint| !hint.decides);
+    let names = if words.is_some() { [by_place, by_hint] } else { [by_hint, by_place] };
+    let names: Vec<String> = names.into_iter().flatten().collect();
     for name in &names {
         let found = of_name(name, folder, project);
         match found.as_slice() {
             [] => {}
-            [one] => return at(one, diagnostics),
+            [one] => {
+                let skill = at(one, diagnostics);
+                if let Some(words) = words {
+                    words.complain(&skill, one, diagnostics);
+                }
+                return skill;
+            }
             several => {
                 let list: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
                 diagnostics.warning_help(
@@ -162,7 +176,7 @@ mod tests {
     fn check(
         skills: &[&str],
         evals: &str,
-        hint: Option<&str>,
+        hint: Option<(&str, bool)>,
         expected: (&str, Option<&str>),
         said: &[&str],
     ) {
@@ -174,7 +188,7 @@ mod tests {
         }
         std::fs::create_dir_all(root.join(evals)).expect("create");
         let mut diagnostics = Diagnostics::default();
-        let hint = hint.map(|name| Hint { name, span: Span::default() });
+        let hint = hint.map(|(name, decides)| Hint { name, span: Span::default(), decides });
         let place = Place { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
         let found = beside(&root.join(evals), &place, hint, &mut diagnostics);
         let path = found.path.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
@@ -186,16 +200,26 @@ mod tests {
     #[test]
     fn the_skill_is_found_from_its_evals() {
         check(&["skills/a"], "skills/a/evals", None, ("a", Some("skills/a")), &[]);
-        check(&["skills/a"], "skills/a/evals", Some("a"), ("a", Some("skills/a")), &[]);
-        check(&["skills/a"], "skills/a/evals", Some("b"), ("a", Some("skills/a")), &["other-skill-name"]);
+        check(&["skills/a"], "skills/a/evals", Some(("a", true)), ("a", Some("skills/a")), &[]);
+        check(
+            &["skills/a"],
+            "skills/a/evals",
+            Some(("b", true)),
+            ("a", Some("skills/a")),
+            &["other-skill-name"],
+        );
         check(&["x/skills/a"], "x/evals/a", None, ("a", Some("x/skills/a")), &[]);
         check(&[".claude/skills/a"], "evals/a", None, ("a", Some(".claude/skills/a")), &[]);
         check(&["src/core/deep/a"], "evals/core/a", None, ("a", Some("src/core/deep/a")), &[]);
-        check(&["src/b"], "tests/a", Some("b"), ("b", Some("src/b")), &[]);
+        check(&["src/b"], "tests/a", Some(("b", true)), ("b", Some("src/b")), &[]);
+        check(&["src/b"], "tests/a", Some(("b", false)), ("b", Some("src/b")), &[]);
+        let both = &["src/a", "src/b"];
+        check(both, "evals/a", Some(("b", true)), ("b", Some("src/b")), &[]);
+        check(both, "evals/a", Some(("b", false)), ("a", Some("src/a")), &["other-skill-name"]);
         check(&["src/1/2/a", "src/3/4/a"], "evals/a", None, ("a", None), &["several-skills"]);
         // A dependency's copy in an overlay is not the skill under test.
         check(&["evals/a/setup/a"], "evals/a", None, ("a", None), &["skill-not-found"]);
         check(&["node_modules/x/a"], "evals/a", None, ("a", None), &["skill-not-found"]);
-        check(&[], "evals", Some("../../etc"), ("../../etc", None), &["skill-not-found"]);
+        check(&[], "evals", Some(("../../etc", true)), ("../../etc", None), &["skill-not-found"]);
     }
 }

@@ -51,9 +51,34 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
             }
         }
     }
-    let rivals =
-        here.into_iter().filter(|rival| !skills.iter().any(|skill| skill.path == rival.path)).collect();
+    let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
+    for other in here.into_iter().filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
+        let taken = skills.iter().chain(&rivals).any(|skill| skill.name == other.name);
+        if taken { namesakes.push(other) } else { rivals.push(other) }
+    }
+    tell_namesakes(&skills, &namesakes, &source.root, diagnostics);
     Found { skills, rivals }
+}
+
+/// A room has place for one skill of a name.
+fn tell_namesakes(skills: &[SkillRef], namesakes: &[SkillRef], root: &Node, diagnostics: &mut Diagnostics) {
+    let of = |skill: &SkillRef| skill.plugin.clone().unwrap_or_else(|| "no plugin".to_owned());
+    for (at, skill) in skills.iter().enumerate() {
+        let earlier = skills[..at].iter().find(|earlier| earlier.name == skill.name);
+        if let Some(earlier) = earlier.filter(|earlier| earlier.path != skill.path) {
+            diagnostics.error_help(
+                "same-name-skills",
+                said(root, &skill.name),
+                format!("two skills are called \"{}\", of {} and of {}", skill.name, of(earlier), of(skill)),
+                "an agent cannot have both; write a suite for each",
+            );
+        }
+    }
+    for rival in namesakes {
+        let message =
+            format!("there is another skill \"{}\", of {}; it is not staged", rival.name, of(rival));
+        diagnostics.notice("same-name-rival", said(root, &rival.name), message);
+    }
 }
 
 /// The skill that the user says the evals are of, if a suite means that one.
@@ -72,11 +97,12 @@ fn said(root: &Node, name: &str) -> Option<Span> {
     named.find(|node| node.as_text().is_some_and(|text| text.trim() == name)).map(|node| node.span)
 }
 
-/// All skills where the user says that the plugins are; else in the first place that has any: beside the
-/// suite's folder or the current one, beside or in the project, a skills folder.
+/// All skills where the user says that the plugins are, seen from the suite's folder or the current one; else
+/// in the first place that has any: beside either of them, beside or in the project, a skills folder.
 fn shelf(folder: &Path, place: &Place) -> Vec<SkillRef> {
     if let Some(named) = &place.plugins {
-        return in_plugins(&tidy(named));
+        let places = [folder.join(named), named.clone()].map(|root| in_plugins(&tidy(&root)));
+        return places.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
     }
     let here = std::path::absolute("../plugins").ok();
     let beside = [folder.join("../plugins")].into_iter().chain(here);

@@ -95,8 +95,10 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "\n## Methodology\n")?;
     for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
         let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
+        let mut cases = asked.suite["cases"].as_array().into_iter().flatten();
+        let own_limit = cases.any(|case| case.get("timeout").is_some());
         let line = format!(
-            "{}: format {}, agent {}, model {}, mode {}, arm {}, repeat {}, at most {} each.",
+            "{}: format {}, agent {}, model {}, mode {}, arm {}, repeat {}, at most {} each{}.",
             asked.suite["name"].as_str().unwrap_or_default(),
             asked.origin.dialect,
             setting("agent"),
@@ -105,6 +107,7 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             setting("arm"),
             setting("repeat"),
             setting("timeout"),
+            if own_limit { ", unless the case says otherwise" } else { "" },
         );
         writeln!(out, "- {}", plain(&line))?;
     }
