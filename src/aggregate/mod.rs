@@ -301,7 +301,8 @@ pub enum Outcome {
     NotReady,
 }
 
-fn is_skip(why: &Why) -> bool {
+/// Whether something was left out on purpose.
+pub fn is_skip(why: &Why) -> bool {
     matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
 }
 

@@ -53,7 +53,7 @@ pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, EvalFinding, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
-pub use standing::Standing;
+pub use standing::{CaseStanding, Standing};
 pub use suite::{
     JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
     Transport,

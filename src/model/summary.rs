@@ -238,7 +238,7 @@ pub struct Totals {
     pub not_scored: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     pub id: String,
     pub suite: String,
@@ -281,7 +281,7 @@ impl Summary {
 impl Totals {
     fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
         cases.fold(Self::default(), |sum, case| Self {
-            trials: sum.trials + case.passed + case.failed + case.not_scored,
+            trials: sum.trials + case.trials(),
             passed: sum.passed + case.passed,
             failed: sum.failed + case.failed,
             not_scored: sum.not_scored + case.not_scored,
@@ -293,6 +293,15 @@ impl CaseSummary {
     /// Whether its trials have to pass: without the skill they are only compared with.
     pub fn is_examined(&self) -> bool {
         self.arm != Arm::WithoutSkill.name()
+    }
+
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored
+    }
+
+    /// Whether it asks nothing but whether the skill fires.
+    pub fn is_only_about_activation(&self) -> bool {
+        self.fire_rate.is_some() && self.checks.len() <= 1
     }
 
     /// The condition its trials ran under. `None` for an arm that this version does not know.

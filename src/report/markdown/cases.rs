@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::plain;
-use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict, counted};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -15,8 +15,9 @@ const LONGEST_TEXT: usize = 600;
 
 pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.questions();
+    // All there is to say of the others stands under activation.
     let told: Vec<&CaseSummary> =
-        results.summary.cases.iter().filter(|case| !is_only_about_activation(case)).collect();
+        results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
     if told.is_empty() {
         return Ok(());
     }
@@ -25,11 +26,6 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         one(results, &questions, case, out)?;
     }
     Ok(())
-}
-
-/// Whether all there is to say of it stands under activation.
-fn is_only_about_activation(case: &CaseSummary) -> bool {
-    case.fire_rate.is_some() && case.checks.len() <= 1
 }
 
 fn one(
@@ -42,9 +38,12 @@ fn one(
     words.extend(case.model.clone());
     words.extend([case.arm.clone(), case.mode.clone()]);
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
-    let runs = case.passed + case.failed + case.not_scored;
+    let runs = case.trials();
     let rate = figures::pass_rate(&case.pass_rate);
     writeln!(out, "{} of {} passed; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
+    if let Some(words) = by_rate(case) {
+        writeln!(out, "{}\n", plain(&words))?;
+    }
     if !case.checks.is_empty() {
         writeln!(
             out,
@@ -83,6 +82,17 @@ fn one(
         trouble(&record, out)?;
     }
     Ok(())
+}
+
+/// How a case stands that a rate decides, and why.
+pub fn by_rate(case: &CaseSummary) -> Option<String> {
+    let rate = case.deciding_rate()?;
+    let word = match case.standing() {
+        CaseStanding::Passed => "passes",
+        CaseStanding::Failed => "fails",
+        CaseStanding::Unscored => "is not measured",
+    };
+    Some(format!("The case {word}: {}.", rate.in_words()))
 }
 
 fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
