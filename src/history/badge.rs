@@ -38,6 +38,10 @@ impl Badge {
         let counted = format!("{passed} of {told} passed");
         match (told, run.standing()) {
             (0, _) => badge("nothing scored".to_owned(), Tone::Unsure),
+            // Answers from a script tell nothing of a model.
+            (_, Some(Standing::Passed)) if run.scripted => {
+                badge(format!("{counted}, scripted"), Tone::Unsure)
+            }
             (_, Some(Standing::Passed)) => badge(counted, Tone::Good),
             (_, Some(Standing::Failed)) => badge(counted, Tone::Bad),
             (_, Some(Standing::Ungated)) => badge(format!("{counted}, no gate"), Tone::Unsure),
@@ -136,6 +140,7 @@ mod tests {
         for (run, message, tone) in [
             (None, "no runs", Tone::Unsure),
             (Some(run(Some(0), 3, 0)), "3 of 3 passed", Tone::Good),
+            (Some(RunRow { scripted: true, ..run(Some(0), 3, 0) }), "3 of 3 passed, scripted", Tone::Unsure),
             (Some(run(Some(1), 2, 1)), "2 of 3 passed", Tone::Bad),
             (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", Tone::Unsure),
             (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),

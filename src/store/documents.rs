@@ -61,6 +61,15 @@ impl RunInfo {
         }
     }
 
+    /// Where the model's answers came from, if not from the model.
+    pub fn stand_ins(&self) -> impl Iterator<Item = &'static str> {
+        let scripted = "The model's answers came from a script: this tests the evals, not a model.";
+        let replayed = "The model's answers were recorded earlier, and so were tokens and cost.";
+        [(self.scripted, scripted), (self.replayed, replayed)]
+            .into_iter()
+            .filter_map(|(so, words)| so.then_some(words))
+    }
+
     /// The command that began it, if it says.
     pub fn begun_by(&self) -> Option<&str> {
         self.command.first().map(String::as_str)

@@ -68,6 +68,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "- {others}")?;
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
+    for words in results.info.stand_ins() {
+        writeln!(out, "- {words}")?;
+    }
     troubles(results, out)?;
     findings(results, out)?;
     writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))

@@ -73,13 +73,8 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         html(&when::readable(&results.info.started)),
         html(&results.info.practicum)
     )?;
-    for (is, words) in [
-        (results.info.scripted, "The model’s answers came from a script: this tests the evals, not a model."),
-        (results.info.replayed, "The model’s answers were recorded earlier, and so were tokens and cost."),
-    ] {
-        if is {
-            writeln!(out, "<p class=\"notice\">{words}</p>")?;
-        }
+    for words in results.info.stand_ins() {
+        writeln!(out, "<p class=\"notice\">{words}</p>")?;
     }
     writeln!(out, "</header>\n<section class=\"tiles\">")?;
     match (examined.trials, without.trials) {

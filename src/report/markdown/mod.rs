@@ -138,11 +138,8 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
         writeln!(out, "- {}", plain(&line))?;
     }
-    if results.info.scripted {
-        writeln!(out, "- The model's answers came from a script: this tests the evals, not a model.")?;
-    }
-    if results.info.replayed {
-        writeln!(out, "- The model's answers were recorded earlier, and so were tokens and cost.")?;
+    for words in results.info.stand_ins() {
+        writeln!(out, "- {words}")?;
     }
     write!(out, "{METHOD}")
 }
