@@ -140,6 +140,12 @@ fn convert_there_and_back_loses_nothing_that_both_can_say() {
 #[test]
 fn convert_tells_what_is_lost() {
     let project = project();
+    project.write(
+        "fires.practicum.yaml",
+        "practicum: 1\nskill: {name: s}\ncases: [{id: a, prompt: p, activation: must}]\n",
+    );
+    let ran = project.run(&["convert", "fires.practicum.yaml", "--to", "skillet", "-o", "nothing/"]).exits(2);
+    assert!(ran.stderr.contains("nothing of it can be said in skillet"), "{}", ran.stderr);
     let ran = project.run(&["convert", "evals/good.practicum.yaml", "--to", "skill-test"]);
     assert!(ran.stderr.contains("lost:"), "{}", ran.stderr);
 }

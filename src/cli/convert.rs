@@ -66,6 +66,9 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
     for loss in &raised.losses {
         say!("lost: {}", safe(loss));
     }
+    if raised.files.is_empty() {
+        bail!("nothing of it can be said in {}, so nothing is written", args.to);
+    }
     match &args.output {
         None => raised.files.iter().try_for_each(|file| {
             let title = if raised.files.len() > 1 { format!("# {}\n", file.name) } else { String::new() };
