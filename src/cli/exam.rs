@@ -279,8 +279,8 @@ impl Carrying {
         }
     }
 
-    /// The same wherever one goes.
-    pub fn from_anywhere(self) -> std::io::Result<Self> {
+    /// The same, whatever folder it is read in.
+    pub fn with_absolute_paths(self) -> std::io::Result<Self> {
         Ok(Self { prices: self.prices.map(std::path::absolute).transpose()?, ..self })
     }
 

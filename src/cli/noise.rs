@@ -50,7 +50,7 @@ fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     let said = Said::now()?;
     said.nothing_but(&may_be_said_anew())?;
     // Before it is read where the other was given.
-    let carrying = now.carrying.from_anywhere()?;
+    let carrying = now.carrying.with_absolute_paths()?;
     let begun = match super::given_before(&run)? {
         (Command::Noise(args), _) => *args,
         (_, info) => bail!("run {} is no measurement of noise; {}", run.id(), info.way_on()),

@@ -78,8 +78,8 @@ impl Reports {
         self
     }
 
-    /// The same wherever one goes.
-    pub fn from_anywhere(mut self) -> std::io::Result<Self> {
+    /// The same, whatever folder it is read in.
+    pub fn with_absolute_paths(mut self) -> std::io::Result<Self> {
         for order in &mut self.orders {
             if let Destination::Path(path) = &mut order.to {
                 *path = std::path::absolute(&path)?;

@@ -92,7 +92,7 @@ fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     let said = Said::now()?;
     said.nothing_but(&may_be_said_anew())?;
     // Before it is read where the other was given.
-    let (carrying, reports) = (now.carrying.from_anywhere()?, now.reports.from_anywhere()?);
+    let (carrying, reports) = (now.carrying.with_absolute_paths()?, now.reports.with_absolute_paths()?);
     let begun = match super::given_before(&run)? {
         (Command::Run(args), _) => *args,
         (_, info) => bail!("run {} was not begun by practicum run; {}", run.id(), info.way_on()),
