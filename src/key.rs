@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::agents::Agent;
 use crate::dialects::case_to_native;
-use crate::model::{Arm, Base, Case, Digest, SkillRef, Suite, Trial};
+use crate::model::{Arm, Base, Case, Digest, SandboxMode, SkillRef, Suite, Trial};
 use crate::plan::{Plan, Planned};
 use crate::skill::{self, Skill};
 
@@ -23,6 +23,8 @@ pub struct Keys<'k> {
     plan: &'k Plan,
     agents: &'k BTreeMap<String, Agent>,
     user_env: &'k BTreeMap<String, String>,
+    /// The walls around every agent, and what the user lets through to it.
+    shared: String,
     skills: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
     projects: HashMap<PathBuf, Digest>,
@@ -34,11 +36,14 @@ impl<'k> Keys<'k> {
         plan: &'k Plan,
         agents: &'k BTreeMap<String, Agent>,
         user_env: &'k BTreeMap<String, String>,
+        walls: SandboxMode,
+        pass_env: &[String],
     ) -> Self {
         Self {
             plan,
             agents,
             user_env,
+            shared: format!("{walls:?}\n{}", values(pass_env, user_env)),
             skills: HashMap::new(),
             files: HashMap::new(),
             projects: HashMap::new(),
@@ -54,6 +59,7 @@ impl<'k> Keys<'k> {
             json!(trial.condition).to_string(),
             trial.attempt.to_string(),
             settings_text(planned),
+            self.shared.clone(),
             self.program(&trial.condition.agent).as_str().to_owned(),
         ];
         let under_test: &[SkillRef] = match trial.condition.arm {
@@ -88,15 +94,16 @@ impl<'k> Keys<'k> {
         let path = agent.and_then(|agent| agent.installed(self.user_env).ok());
         let identity = path.as_deref().and_then(stamp).unwrap_or_default();
         let passed = agent.map(|agent| agent.pass_env.clone()).unwrap_or_default();
-        let env: Vec<String> = passed
-            .iter()
-            .filter_map(|name| self.user_env.get(name).map(|value| format!("{name}={value}")))
-            .collect();
+        // What an interpreter is called with is the agent.
+        let words = agent.into_iter().flat_map(|agent| agent.first.iter().chain(&agent.later).flatten());
+        let called_with: Vec<String> =
+            words.map(Path::new).filter(|word| word.is_absolute()).filter_map(stamp).collect();
         let called = agent.map(|agent| {
             let Agent { first, later, decoder, skills_dir, env, .. } = agent;
             format!("{first:?}\n{later:?}\n{}\n{skills_dir}\n{env:?}", decoder.name)
         });
-        let parts = [name, &identity, &env.join("\n"), &called.unwrap_or_default()];
+        let env = values(&passed, self.user_env);
+        let parts = [name, &identity, &called_with.join("\n"), &env, &called.unwrap_or_default()];
         let digest = Digest::of_parts(parts.map(str::as_bytes));
         self.programs.insert(name.to_owned(), digest.clone());
         digest
@@ -143,6 +150,12 @@ impl<'k> Keys<'k> {
         };
         self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
     }
+}
+
+/// Variables with what they are set to.
+fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
+    let set = names.iter().filter_map(|name| Some(format!("{name}={}", env.get(name)?)));
+    set.collect::<Vec<String>>().join("\n")
 }
 
 fn stamp(path: &Path) -> Option<String> {

@@ -46,4 +46,5 @@ pub mod store;
 pub mod testing;
 pub mod transcript;
 pub mod tree;
+pub mod versions;
 pub mod web;

@@ -313,13 +313,16 @@ fn result(check: &Check, mark: Mark) -> CheckResult {
         CheckKind::Judged(judged) => Some(judged.scale),
         CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
     };
-    found(check.need, scale, mark)
+    // A check of several parts finds something under the id of each.
+    let name = check.name.clone().filter(|_| mark.id == check.id);
+    CheckResult { name, ..found(check.need, scale, mark) }
 }
 
 fn found(need: Need, scale: Option<Scale>, mark: Mark) -> CheckResult {
     let Mark { check: _, id, finding, weak, flags, votes } = mark;
     CheckResult {
         check: id,
+        name: None,
         required: need == Need::Required,
         verdict: finding.verdict,
         score: finding.score,

@@ -62,7 +62,9 @@ pub fn observe(raw: RawRun, files: Vec<FileChange>, detect_questions: bool) -> O
         seen.commands_listed.extend(transcript.commands_listed);
         seen.activated.extend(transcript.activated);
         seen.refused.extend(transcript.refused);
-        seen.hides_tools |= transcript.hides_tools;
+        // What was not understood may have been a call.
+        seen.hides_tools |= transcript.hides_tools || transcript.unread.is_some();
+        seen.unread = seen.unread.or(transcript.unread);
         if transcript.totals_of_session {
             seen.usage = transcript.usage;
             seen.cost_usd = transcript.cost_usd.or(seen.cost_usd);

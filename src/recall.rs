@@ -30,14 +30,18 @@ pub fn recall(folder: &Path) -> Result<Recalled, String> {
     let facts = TrialFacts::read(folder)?;
     let turns = decoded(&facts, &folder.join("transcript.jsonl"))?;
     let raw = RawRun { turns, seconds: facts.seconds };
+    let cut = facts.unread;
+    let observed = observe(raw, facts.files.clone(), false);
     let mut seen = Observation {
+        hides_tools: observed.hides_tools || cut.is_some(),
+        unread: cut.or(observed.unread.clone()),
         // What ended the run and what it cost, the stream alone does not say.
         ended: facts.ended,
         ended_because: facts.ended_because,
         usage: facts.usage,
         cost_usd: facts.cost_usd,
         leaked: facts.leaked,
-        ..observe(raw, facts.files.clone(), false)
+        ..observed
     };
     seen.hear(&facts.canaries);
     let changes = facts.files.into_iter().map(|file| (file.path, file.change)).collect();

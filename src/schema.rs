@@ -14,13 +14,12 @@ use crate::dialects::{self, DIALECTS};
 use crate::event::RunEvent;
 use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
-use crate::improve::{
-    self, Analysis, Blind, Candidates, Capture, Comparison, Edits, History, Improved, Score,
-};
+use crate::improve::{Analysis, Blind, Candidates, Capture, Comparison, Edits, Improved};
 use crate::model::{Noise, Summary};
 use crate::report::{Checked, Graded, Grading, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
 use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
+use crate::versions::{self, History, Score};
 
 /// A schema under its name.
 pub struct Published {
@@ -60,7 +59,7 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("labels", written::<Label>()),
         ("export-trials", written::<ExportedTrial>()),
         ("export-checks", written::<ExportedCheck>()),
-        ("versions", written::<improve::Listed>()),
+        ("versions", written::<versions::Listed>()),
         ("version-score", written::<Score>()),
         ("blind", written::<Blind>()),
         ("suggest", written::<Edits>()),

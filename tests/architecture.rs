@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
     ("git_ref", &["skill"]),
+    ("versions", &["model", "git_ref", "skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),
@@ -41,7 +42,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("key", &["model", "agents", "dialects", "plan", "skill"]),
     ("store", &["model", "event"]),
     ("transcript", &["model", "agents", "store"]),
-    ("report", &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint"]),
+    (
+        "report",
+        &["model", "event", "stats", "compare", "store", "transcript", "tree", "skill", "lint", "versions"],
+    ),
     ("history", &["model", "store"]),
     ("serve", &["model", "history", "stats", "store", "transcript"]),
     (
@@ -81,7 +85,6 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "compare",
             "dialects",
             "gateway",
-            "git_ref",
             "judge",
             "lint",
             "llm",
@@ -94,13 +97,14 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "stats",
             "store",
             "tree",
+            "versions",
         ],
     ),
     (
         "schema",
         &[
             "model", "compare", "dialects", "event", "gateway", "history", "improve", "report", "settings",
-            "store",
+            "store", "versions",
         ],
     ),
 ];

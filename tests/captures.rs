@@ -288,7 +288,7 @@ fn decoded(name: &str) -> Transcript {
         _ => panic!("{name}: no decoder"),
     };
     let mut decoder = (decoder(format).expect("a known decoder").start)();
-    stream(name).lines().for_each(|line| decoder.line(line));
+    stream(name).lines().for_each(|line| assert!(decoder.line(line), "{name}: {line}"));
     decoder.finish()
 }
 

@@ -146,6 +146,18 @@ fn a_suite_in_several_modes() {
     assert_eq!(dry.stdout, "");
 }
 
+#[test]
+fn a_case_that_one_mode_could_not_measure_is_no_success() {
+    let project = project();
+    let breaks = r#"case "$1" in *"Evaluate each skill"*) case "$1" in *fragile*) exit 7 ;; esac ;; esac"#;
+    project.write("agent.sh", &format!("{breaks}\n{AGENT}"));
+    let evals = evals(&["one", "two"]).replacen("prompt: speak", "prompt: fragile", 1);
+    project.write("evals/e.practicum.yaml", &evals);
+    let args = ["compare", "evals", "--modes", "baseline", "forced", "--sandbox", "off", "--no-probe"];
+    let ran = project.run(&args).exits(3);
+    assert!(ran.stdout.contains("not measured on both sides:\n    one of e"), "{}", ran.stdout);
+}
+
 fn git(project: &Project, args: &[&str]) {
     let own = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
     let ran = Command::new("git").current_dir(project.path()).args(own).args(args).output().expect("git");

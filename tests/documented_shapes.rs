@@ -1,7 +1,8 @@
 //! The files that writing-skills documents: what is documented is read, and what is written is documented.
 
-use practicum::improve::{Analysis, Comparison, History};
+use practicum::improve::{Analysis, Comparison};
 use practicum::report::Grading;
+use practicum::versions::History;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

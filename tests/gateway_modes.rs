@@ -300,6 +300,23 @@ fn a_judge_spends_from_the_same_purse() {
 }
 
 #[test]
+fn what_may_not_begin_leaves_no_record() {
+    let project = project();
+    project.write("bad.yaml", "practicum_script: 1\nscenarios: 7\n");
+    project.write("bad.toml", "models = 7\n");
+    for wrong in [
+        ["--script", "bad.yaml"],
+        ["--script", "nowhere.yaml"],
+        ["--replay", "nowhere.jsonl"],
+        ["--record", "/no/folder/x.jsonl"],
+        ["--prices", "bad.toml"],
+    ] {
+        run(&project, None, &wrong).exits(2);
+        assert!(!project.path().join(".practicum/runs").exists(), "{wrong:?}");
+    }
+}
+
+#[test]
 fn all_runs_of_a_comparison_spend_from_one_purse() {
     let project = project();
     project.write(

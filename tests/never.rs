@@ -88,6 +88,63 @@ cases:
     assert_eq!(facts["given"], json!([{"path": "table.csv", "fate": "unchanged"}]), "{facts}");
 }
 
+/// An agent whose stream begins and ends well, with this between.
+fn streaming(between: &str) -> Project {
+    let script = format!(
+        "#!/bin/bash
+echo '{{\"type\":\"start\",\"schema_version\":1,\"agent\":\"a\",\"version\":\"1\",\"model\":\"m\",\"skills\":[]}}'
+{between}
+echo '{{\"type\":\"text\",\"text\":\"Hey\"}}'
+echo '{{\"type\":\"end\",\"ending\":\"finished\"}}'
+"
+    );
+    let evals = "practicum: 1
+workspace: empty
+run: { agents: [streams] }
+cases:
+  - { id: tool, prompt: p, checks: [{ tool_not_used: x }] }
+  - { id: calls, prompt: p, checks: [{ limit: { tool_calls: 0 } }] }
+  - { id: text, prompt: p, checks: [{ not_contains: RESULT, on: run }] }
+  - { id: file, prompt: p, checks: [{ file: { path: x.md, exists: false } }] }
+";
+    let project = Project::new(&[("agent.sh", &script), ("evals/e.practicum.yaml", evals)]);
+    let agent = project.path().join("agent.sh").display().to_string();
+    project.write(
+        "practicum.toml",
+        &format!("[agents.streams]\ncommand = [\"/bin/bash\", \"{agent}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n"),
+    );
+    project
+}
+
+/// What is not understood may have been just what is forbidden.
+#[test]
+fn a_line_that_cannot_be_read_never_lets_a_check_pass() {
+    let call = |input: &str| {
+        format!(r#"echo '{{"type":"tool","id":"1","name":"x","input":{input},"output":"RESULT"}}'"#)
+    };
+    let deep = format!("{}{}", "[".repeat(130), "]".repeat(130));
+    for (between, verdicts) in [
+        (String::new(), ["passed"; 4]),
+        // It is not what it should be, and still understood.
+        (call(r#"{"c":"\ud83d RESULT"}"#), ["failed", "failed", "failed", "passed"]),
+        (call(r#"{"n":1e999}"#), ["not_scored", "not_scored", "not_scored", "passed"]),
+        (call(&deep), ["not_scored", "not_scored", "not_scored", "passed"]),
+    ] {
+        let project = streaming(&between);
+        let found = |summary: &Value| -> Vec<&'static str> {
+            let cases = summary["cases"].as_array().expect("cases");
+            let verdict = |case: &Value| {
+                let all = ["passed", "failed", "not_scored"];
+                all.into_iter().find(|verdict| case[verdict] == 1).expect("one")
+            };
+            cases.iter().map(verdict).collect()
+        };
+        assert_eq!(found(&project.run(&["run", "evals", "--json"]).json()), verdicts, "{between}");
+        let again = project.run(&["grade", "latest", "--json"]).json();
+        assert_eq!(found(&again["summary"]), verdicts, "marked again, {between}");
+    }
+}
+
 /// A spec with one criterion, a text, and a judge that answers so.
 fn judged(steps: &str) -> Ran {
     let spec = r#"{"assertions": [{"id": "text", "type": "contains", "needle": "a"}], "grading_criteria": [{"id": "near", "criterion": "Is it near?"}]}"#;

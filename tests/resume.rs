@@ -169,6 +169,20 @@ fn a_trial_is_reused_only_while_nothing_that_decides_it_changes() {
     let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
     assert!(!ran.stderr.contains("reuse"), "an agent that is called otherwise is another: {}", ran.stderr);
     project.write("practicum.toml", &toml);
+    for (args, same) in [
+        (&["--sandbox", "auto"][..], false),
+        (&["--env", "LANG"], false),
+        (&["--env", "NOT_SET"], true),
+        (&[], true),
+    ] {
+        let mut command = project.practicum(&[&["run", "evals", "--dry-run"], args].concat());
+        let ran = Ran::of(command.env("LANG", "C").output().expect("starts")).exits(0);
+        assert_eq!(ran.stderr.contains("49 reuse, 1 run"), same, "{args:?}: {}", ran.stderr);
+    }
+    let script = std::fs::read_to_string(project.path().join("slow.sh")).expect("the agent");
+    project.write("slow.sh", &format!("{script}# Another one.\n"));
+    let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
+    assert!(!ran.stderr.contains("reuse"), "what bash reads is the agent: {}", ran.stderr);
     project.run(&["run", "evals", "--no-cache", "-j", "8"]);
     assert_eq!(starts(), 2 * TRIALS);
 

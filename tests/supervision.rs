@@ -158,14 +158,14 @@ fn json_on_stdout_is_not_mixed_with_chatter() {
 #[test]
 fn a_flood_of_output_is_bounded() {
     let project = rogue("flood", "head -c 300000000 /dev/zero | tr '\\0' 'x'; echo; echo done");
-    let summary = project.run(&["run", "evals", "--json"]).json();
+    let summary = project.run(&["run", "evals", "--json"]).exits(3).json();
     assert_eq!(case(&summary)["endings"]["finished"], 1);
-    let trial = std::fs::read_dir(project.only_run().join("trials"))
-        .expect("trials")
-        .flatten()
-        .next()
-        .expect("one")
-        .path();
+    assert_eq!(case(&summary)["not_scored"], 1, "what was not kept may have decided: {summary}");
+    let again = project.run(&["grade", "latest", "--json"]).exits(3).json();
+    assert_eq!(again["summary"]["totals"]["not_scored"], 1, "nor when it is marked again");
+    let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
+    let trials = runs.flat_map(|run| std::fs::read_dir(run.path().join("trials")).expect("trials")).flatten();
+    let trial = trials.map(|trial| trial.path()).next().expect("one");
     let kept = std::fs::metadata(trial.join("transcript.jsonl")).expect("a transcript").len();
     assert!(kept < 270_000_000, "{kept}");
 }

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde_json::Value;
+
 use super::{
     Agent, Credentials, Decoder, DecoderKind, ModelAddress, Program, Route, Said, Transcript,
     refused_by_tool, skill_read_in,
@@ -67,9 +69,9 @@ struct Jsonl {
 }
 
 impl Decoder for Jsonl {
-    fn line(&mut self, line: &str) {
+    fn event(&mut self, event: Value) {
         // Readers of this stream skip what they do not know.
-        let Ok(event) = serde_json::from_str::<Event>(line) else { return };
+        let Ok(event) = serde_json::from_value::<Event>(event) else { return };
         match event {
             Event::Start { version, model, skills, session, .. } => {
                 self.out.model = model;

@@ -114,9 +114,7 @@ struct Claude {
 }
 
 impl Decoder for Claude {
-    fn line(&mut self, line: &str) {
-        // What is not JSON is chatter of the CLI and says nothing about the run.
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+    fn event(&mut self, event: Value) {
         match event["type"].as_str() {
             Some("system") if event["subtype"] == "init" => self.init(&event),
             // Told before the call's result.

@@ -123,9 +123,7 @@ struct Codex {
 }
 
 impl Decoder for Codex {
-    fn line(&mut self, line: &str) {
-        // What is not JSON is chatter of the CLI and says nothing about the run.
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+    fn event(&mut self, event: Value) {
         match event["type"].as_str() {
             Some("thread.started") => self.out.session = event["thread_id"].as_str().map(str::to_owned),
             Some("item.started") => {
@@ -389,7 +387,9 @@ mod tests {
             (vec![r#"{"type":"turn.failed"}"#.to_owned()], Said::ApiFailed(String::new())),
         ] {
             let mut decoder = (STREAM.start)();
-            lines.iter().for_each(|line| decoder.line(line));
+            lines.iter().for_each(|line| {
+                decoder.line(line);
+            });
             assert_eq!(decoder.finish().said, said, "{lines:?}");
         }
     }

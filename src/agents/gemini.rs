@@ -67,9 +67,7 @@ struct Gemini {
 }
 
 impl Decoder for Gemini {
-    fn line(&mut self, line: &str) {
-        // What is not JSON is chatter of the CLI and says nothing about the run.
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+    fn event(&mut self, event: Value) {
         let text = |key: &str| event[key].as_str().unwrap_or_default();
         match (text("type"), text("role")) {
             ("message", "assistant") => {
@@ -247,7 +245,9 @@ mod tests {
             (vec![said("cut off")], Said::Nothing, "cut off"),
         ] {
             let mut decoder = (STREAM.start)();
-            lines.iter().for_each(|line| decoder.line(line));
+            lines.iter().for_each(|line| {
+                decoder.line(line);
+            });
             let seen = decoder.finish();
             assert_eq!((&seen.said, seen.output.as_str()), (&ending, output), "{lines:?}");
             assert_eq!(activations(&seen), "", "{lines:?}");

@@ -97,9 +97,7 @@ struct Opencode {
 }
 
 impl Decoder for Opencode {
-    fn line(&mut self, line: &str) {
-        // What is not JSON is chatter of the CLI and says nothing about the run.
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
+    fn event(&mut self, event: Value) {
         if let Some(session) = event["sessionID"].as_str() {
             self.out.session = Some(session.to_owned());
         }
@@ -303,7 +301,9 @@ mod tests {
             ),
         ] {
             let mut decoder = (STREAM.start)();
-            lines.iter().for_each(|line| decoder.line(line));
+            lines.iter().for_each(|line| {
+                decoder.line(line);
+            });
             let seen = decoder.finish();
             assert_eq!((&seen.said, activations(&seen).as_str()), (&ending, activated), "{lines:?}");
         }

@@ -8,7 +8,9 @@ pub fn recorded(stream: &DecoderKind, name: &str) -> Transcript {
     let path = format!("{}/tests/fixtures/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("a recorded stream");
     let mut decoder = (stream.start)();
-    text.lines().for_each(|line| decoder.line(line));
+    text.lines().for_each(|line| {
+        decoder.line(line);
+    });
     decoder.finish()
 }
 

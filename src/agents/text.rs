@@ -15,9 +15,10 @@ struct Text {
 const MOST: usize = 256 * 1024 * 1024;
 
 impl Decoder for Text {
-    fn line(&mut self, line: &str) {
+    fn line(&mut self, line: &str) -> bool {
         self.bytes(line.as_bytes());
         self.bytes(b"\n");
+        true
     }
 
     fn takes_bytes(&self) -> bool {

@@ -274,11 +274,13 @@ impl CheckTally {
     }
 
     fn summary(&self) -> CheckSummary {
+        let answered = self.passed + self.failed;
         CheckSummary {
             id: self.id.clone(),
             passed: self.passed,
             failed: self.failed,
             not_scored: self.not_scored,
+            agreement: share(self.passed.max(self.failed), answered).filter(|_| answered > 1),
             mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
         }
     }

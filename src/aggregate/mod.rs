@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, GateResult, Judging, JudgingSummary, Noise, PassRate, ProbeRecord,
-    Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict, Why,
+    Arm, CaseSummary, Condition, Ended, EvalFinding, GateResult, Judging, JudgingSummary, Noise, PassRate,
+    ProbeRecord, Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -207,12 +207,23 @@ impl Tally {
             rivals: self.rivals.clone(),
             skills_judged: self.skills_judged.clone(),
             doubts: self.doubts.summary(),
+            eval_findings: self.eval_findings(),
             activation: activation::summary(&self.cases),
             predicted_activation: activation::predicted(&self.cases),
             arms: arms::summary(&self.cases, each),
             left_out: self.left_out,
         };
         if self.left_out.is_some() { sequential::without_intervals(summary) } else { summary }
+    }
+
+    /// In the order of the plan, whatever finished first.
+    fn eval_findings(&self) -> Vec<EvalFinding> {
+        let mut findings = self.doubts.findings();
+        let place = |of: &EvalFinding| {
+            self.order.iter().position(|key| (&key.suite, &key.case) == (&of.suite, &of.case))
+        };
+        findings.sort_by_cached_key(place);
+        findings
     }
 
     fn case_summaries(&self) -> Vec<CaseSummary> {
@@ -290,7 +301,8 @@ pub enum Outcome {
     NotReady,
 }
 
-fn is_skip(why: &Why) -> bool {
+/// Whether something was left out on purpose.
+pub fn is_skip(why: &Why) -> bool {
     matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{Expect, Gate, GateName, NoisyCase, SkillUse, testing};
+use crate::model::{CheckResult, Expect, Gate, GateName, NoisyCase, SkillUse, testing};
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
     let ended = match verdict {
@@ -331,4 +331,61 @@ fn what_is_known_to_be_flaky_is_spared_within_reason() {
         assert_eq!((gate.spared.len(), gate.too_many_flaky.len()), (spared, too_many), "{cases:?}");
         assert_eq!((gate.ok, summary.exit), (spared > 0, u8::from(spared == 0)), "{cases:?}");
     }
+}
+
+fn judged(case: &str, verdict: Verdict, weak: Option<&str>, uncovered: &[&str]) -> TrialRecord {
+    let mut record = record(case, verdict.clone());
+    record.checks = vec![CheckResult { weak: weak.map(str::to_owned), ..testing::check("c", verdict) }];
+    record.remarks.uncovered = uncovered.iter().map(|text| (*text).to_owned()).collect();
+    record
+}
+
+#[test]
+fn agreement_is_the_share_that_found_what_most_found() {
+    let none = || Verdict::NotScored(Why::NotTrusted);
+    for (verdicts, expected) in [
+        (vec![Verdict::Pass, Verdict::Pass, Verdict::Pass], Some(1.0)),
+        (vec![Verdict::Pass, Verdict::Fail, Verdict::Fail, Verdict::Fail], Some(0.75)),
+        (vec![Verdict::Pass, Verdict::Fail, none()], Some(0.5)),
+        (vec![Verdict::Pass, none()], None),
+        (vec![Verdict::Fail], None),
+        (vec![none(), none()], None),
+    ] {
+        let mut tally = Tally::default();
+        verdicts.iter().for_each(|verdict| tally.add(&judged("a", verdict.clone(), None, &[])));
+        let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+        assert_eq!(summary.cases[0].checks[0].agreement, expected, "{verdicts:?}");
+    }
+}
+
+#[test]
+fn what_judges_say_of_the_evals_is_told_once_and_bounded() {
+    let mut tally = Tally::default();
+    tally.expect("s", "a", &record("a", Verdict::Pass).condition, None);
+    tally.add(&judged("b", Verdict::Pass, Some(&"x".repeat(5000)), &[]));
+    tally.add(&judged("a", Verdict::Pass, Some("Anyone would."), &["tone"]));
+    tally.add(&judged("a", Verdict::Pass, Some("In other words."), &["tone", "length"]));
+    let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+    let told: Vec<(&str, Option<&str>, &str, u64)> = summary
+        .eval_findings
+        .iter()
+        .map(|of| (of.case.as_str(), of.weak_check.as_deref(), of.text.as_str(), of.trials))
+        .collect();
+    let long = format!("{}…", "x".repeat(600));
+    let expected = [
+        ("a", Some("c"), "Anyone would.", 2),
+        ("a", None, "tone", 2),
+        ("a", None, "length", 1),
+        ("b", Some("c"), long.as_str(), 1),
+    ];
+    assert_eq!(told, expected);
+    assert_eq!((summary.doubts.weak_checks, summary.doubts.uncovered), (2, 3));
+
+    let mut tally = Tally::default();
+    for number in 0..1000 {
+        let (case, said) = (format!("c{}", number % 100), format!("behaviour {number}"));
+        tally.add(&judged(&case, Verdict::Pass, None, &[&said]));
+    }
+    let summary = tally.summary("r", &[], 1.0, Outcome::Completed);
+    assert_eq!((summary.eval_findings.len(), summary.doubts.uncovered), (200, 1000));
 }

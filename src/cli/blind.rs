@@ -7,13 +7,14 @@ use anyhow::{Context, anyhow, bail};
 use super::evals::Choices;
 use super::exam::Carrying;
 use super::{environment, print, print_json, runtime};
-use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun, Versions};
+use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun};
 use crate::intake::{self, Ask, IntakeError};
 use crate::model::{Compared, Digest, Origin, Suite};
 use crate::report::{figures, safe};
 use crate::run::Cancel;
 use crate::settings::Layers;
 use crate::store::RunDir;
+use crate::versions::Versions;
 
 #[derive(Debug, Clone, clap::Args)]
 pub struct Unseeing {

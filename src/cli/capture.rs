@@ -3,10 +3,11 @@ use std::path::PathBuf;
 use anyhow::{anyhow, bail};
 
 use super::{complain, print};
-use crate::improve::{Capture, Contents, StoredRun};
+use crate::improve::{Capture, StoredRun};
 use crate::plan::CaseGlob;
 use crate::settings::project_root;
 use crate::store::RunDir;
+use crate::versions::Contents;
 
 #[derive(clap::Args)]
 #[command(after_help = "\

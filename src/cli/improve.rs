@@ -7,8 +7,8 @@ use super::exam::Carrying;
 use super::{complain, environment, interrupts, print, print_json, run, runtime, setting};
 use crate::dialects::{Placed, to_native};
 use crate::improve::{
-    self, Adviser, Analysed, Begun, Contents, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop,
-    Means, Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun, Versions,
+    self, Adviser, Analysed, Begun, Examined, Goal, Halt, Improved, Journal, Left, Looks, Loop, Means,
+    Options, Outputs, Proposal, Spent, Split, Stopped, StoredRun,
 };
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
@@ -16,6 +16,7 @@ use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
 use crate::store::{RunDir, read_noise};
+use crate::versions::{Contents, Versions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -4,8 +4,8 @@ use anyhow::{Context, anyhow, bail};
 
 use super::complain;
 use crate::first_evals::{self, Draft};
-use crate::improve::Versions;
 use crate::skill::{self, Form, Skill};
+use crate::versions::Versions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -4,13 +4,14 @@ use anyhow::Context;
 
 use super::advising::Advising;
 use super::{complain, environment, print, print_json, runtime};
-use crate::improve::{self, Candidates, Capture, Contents};
+use crate::improve::{self, Candidates, Capture};
 use crate::intake::{self, Ask, IntakeError};
 use crate::model::{Digest, Origin, Suite};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
 use crate::tree::to_yaml;
+use crate::versions::Contents;
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -180,9 +180,10 @@ impl Order {
                 to_file(results, path, *write).with_context(|| cannot(name, path))?;
             }
             (Form::Folder(write), Destination::Path(path)) => {
-                std::fs::create_dir_all(path)
+                let notes = std::fs::create_dir_all(path)
                     .and_then(|()| write(results, path))
                     .with_context(|| cannot(name, path))?;
+                notes.iter().for_each(|note| say!("note: {name}: {}", safe(note)));
             }
             (Form::Folder(_), Destination::StandardOutput) => {}
         }

@@ -14,12 +14,12 @@ use crate::store::{RunDir, records};
 Examples:
   practicum show                  the latest run
   practicum show 20261115-21      a run by a part of its id
-  practicum show latest my-case   its trials with my-case in their ids, in full")]
+  practicum show latest my-case   its trials of cases like my-case, in full")]
 pub struct Args {
     /// The run: its id, a part of it, or latest
     #[arg(default_value = "latest")]
     run: String,
-    /// A trial: its id or a part of it
+    /// A trial, or all of a case: an id or a part of one
     trial: Option<String>,
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
@@ -39,8 +39,10 @@ fn show(args: &Args) -> anyhow::Result<()> {
     let records = records(run.path())?;
     match &args.trial {
         Some(wanted) => {
-            let fitting: Vec<&TrialRecord> =
-                records.values().filter(|record| record.trial.as_str().contains(wanted.as_str())).collect();
+            let fits = |record: &&TrialRecord| {
+                [record.trial.as_str(), &record.case].iter().any(|id| id.contains(wanted.as_str()))
+            };
+            let fitting: Vec<&TrialRecord> = records.values().filter(fits).collect();
             if fitting.is_empty() {
                 let known = records.values().map(|record| record.trial.as_str()).next();
                 let known = known.map(|id| format!("; its trials have ids like {id}")).unwrap_or_default();

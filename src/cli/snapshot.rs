@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 
 use super::{complain, print};
-use crate::improve::Versions;
+use crate::versions::Versions;
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -4,12 +4,13 @@ use anyhow::{Context, anyhow, bail};
 
 use super::advising::Advising;
 use super::{complain, environment, print, print_json, runtime};
-use crate::improve::{self, Contents, Edits, Failures, Refused, StoredRun, Suggested, Versions};
+use crate::improve::{self, Edits, Failures, Refused, StoredRun, Suggested};
 use crate::intake::IntakeError;
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
 use crate::store::RunDir;
+use crate::versions::{Contents, Versions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\

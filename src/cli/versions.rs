@@ -1,8 +1,8 @@
 use std::path::PathBuf;
 
 use super::{complain, print, print_json};
-use crate::improve::{Listed, ListedVersion, Versions};
 use crate::report::safe;
+use crate::versions::{Listed, ListedVersion, Versions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\

@@ -13,7 +13,7 @@ pub struct Comparisons {
     pub schema_version: u32,
     /// Whether the exit code is 0.
     pub ok: bool,
-    /// The exit code: 1 for a loss beyond noise, 3 where cases could no longer be measured.
+    /// The exit code: 1 for a loss beyond noise, 3 where cases could not be measured on both sides.
     pub exit: u8,
     /// Each of the others with the first.
     pub comparisons: Vec<Comparison>,
@@ -21,19 +21,23 @@ pub struct Comparisons {
 
 impl Comparisons {
     pub fn of(comparisons: Vec<Comparison>) -> Self {
-        let exit = match () {
-            () if comparisons.iter().any(|one| one.lost) => 1,
-            () if comparisons.is_empty() || comparisons.iter().any(Comparison::is_incomplete) => 3,
-            () => 0,
+        let exit = match comparisons.iter().any(|one| one.lost) {
+            true => 1,
+            false => exit_without_loss(&comparisons),
         };
         Self { schema_version: 1, ok: exit == 0, exit, comparisons }
     }
 
     /// Says what is, where nothing is to be lost: two agents are no versions of each other.
     pub fn describe(&mut self) {
-        self.exit = if self.comparisons.is_empty() { 3 } else { 0 };
+        self.exit = exit_without_loss(&self.comparisons);
         self.ok = self.exit == 0;
     }
+}
+
+fn exit_without_loss(comparisons: &[Comparison]) -> u8 {
+    let incomplete = comparisons.is_empty() || comparisons.iter().any(|one| one.incomplete);
+    if incomplete { 3 } else { 0 }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -60,6 +64,9 @@ pub struct Comparison {
     pub missing: Vec<CaseName>,
     /// Cases that only the second has.
     pub new: Vec<CaseName>,
+    /// Whether a case that both have was not measured on both sides.
+    #[serde(skip)]
+    pub(super) incomplete: bool,
 }
 
 impl Comparison {
@@ -75,11 +82,6 @@ impl Comparison {
         let gone = !self.missing.is_empty() && !rules.allow_missing;
         let worse = self.cases.iter().any(|case| case.change == Change::Regression);
         self.lost = gone || worse || overall.verdict == Compared::Worse;
-    }
-
-    fn is_incomplete(&self) -> bool {
-        let silenced = |case: &ComparedCase| case.before.runs > 0 && case.after.runs == 0;
-        self.cases.is_empty() || self.cases.iter().any(silenced)
     }
 
     pub fn with_change(&self, change: Change) -> impl Iterator<Item = &ComparedCase> {

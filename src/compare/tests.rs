@@ -105,6 +105,20 @@ fn what_is_no_longer_measured_is_neither_kept_nor_lost() {
     let found = compared(&before, &after, &RULES);
     assert_eq!(found.exit, 3);
     assert_eq!(changes(&found), [("a", Change::Same), ("b", Change::Unmeasured)]);
+    let mut described = found.clone();
+    described.describe();
+    assert_eq!((described.exit, described.ok), (3, false), "also where nothing is to be lost");
+    assert_eq!(compared(&after, &before, &RULES).exit, 3, "nobody knows what it was before");
+    assert_eq!(compared(&after, &after, &RULES).exit, 3);
+    let left_out: Vec<TrialRecord> = before
+        .iter()
+        .map(|record| match record.case.as_str() {
+            "b" => TrialRecord { verdict: Verdict::NotScored(Why::NotTrusted), ..record.clone() },
+            _ => record.clone(),
+        })
+        .collect();
+    assert_eq!(compared(&before, &left_out, &RULES).exit, 3);
+    assert_eq!(compared(&left_out, &left_out, &RULES).exit, 0, "what nobody wanted to run is not missing");
     assert_eq!(compared(&before, &[], &RULES).exit, 1, "an empty run has lost every case");
     assert_eq!(compared(&[], &[], &RULES).exit, 3, "nothing compared with nothing proves nothing");
 }

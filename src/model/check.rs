@@ -60,6 +60,11 @@ pub trait Rule: fmt::Debug + Send + Sync {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding;
 
+    /// Whether it looks at what the agent said and did, and not only at what it left behind.
+    fn hears_agent(&self) -> bool {
+        true
+    }
+
     /// Whether marking runs something that the eval's author wrote. Then the user must trust it.
     fn runs_code(&self) -> bool {
         false

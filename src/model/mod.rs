@@ -50,10 +50,10 @@ pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
-pub use remarks::{Claim, Doubts, Remarks, Vote};
+pub use remarks::{Claim, Doubts, EvalFinding, Remarks, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
-pub use standing::Standing;
+pub use standing::{CaseStanding, Standing};
 pub use suite::{
     JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
     Transport,

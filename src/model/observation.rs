@@ -26,6 +26,9 @@ pub struct Observation {
     /// Whether the agent's stream would not have shown a tool call.
     #[serde(default)]
     pub hides_tools: bool,
+    /// Why not all that the agent said is known, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     pub files: Vec<FileChange>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
@@ -137,6 +140,7 @@ impl Observation {
             activated: Vec::new(),
             refused: Vec::new(),
             hides_tools: false,
+            unread: None,
             files: Vec::new(),
             usage: Usage::default(),
             cost_usd: None,

@@ -175,21 +175,11 @@ fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Scale;
+    use crate::model::{Scale, testing};
 
     fn result(required: bool, verdict: Verdict, score: Option<f64>) -> CheckResult {
-        CheckResult {
-            check: "c".into(),
-            required,
-            scale: score.is_some().then_some(Scale::Unit),
-            verdict,
-            score,
-            rationale: String::new(),
-            evidence: Vec::new(),
-            weak: None,
-            flags: Vec::new(),
-            votes: Vec::new(),
-        }
+        let scale = score.is_some().then_some(Scale::Unit);
+        CheckResult { required, scale, score, ..testing::check("c", verdict) }
     }
 
     #[test]

@@ -61,3 +61,30 @@ pub struct Doubts {
     /// Claims of agents that the record does not bear out.
     pub unverified_claims: u64,
 }
+
+/// What judges found of the evals themselves: a check that is too easily met, or behaviour that none is
+/// about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EvalFinding {
+    pub suite: String,
+    pub case: String,
+    /// The check that would pass for trivial reasons; `None` where something is about no check at all.
+    pub weak_check: Option<String>,
+    /// Why it would, or the behaviour that matters.
+    pub text: String,
+    /// In how many trials a judge said so.
+    pub trials: u64,
+}
+
+impl EvalFinding {
+    /// One line for people.
+    pub fn in_words(&self) -> String {
+        let Self { suite, case, weak_check, text, trials } = self;
+        let said = match weak_check {
+            Some(check) => format!("weak check {check}"),
+            None => "no check is about".to_owned(),
+        };
+        let often = if *trials > 1 { format!(" (said of {trials} trials)") } else { String::new() };
+        format!("{case} of {suite}, {said}: {text}{often}")
+    }
+}

@@ -1,4 +1,4 @@
-use super::Summary;
+use super::{CaseSummary, Expect, FireRate, Summary};
 
 /// What a run came to. More than its exit code: that is 0 also where nothing had to be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,112 @@ impl Summary {
         Standing::of(self.exit, self.has_ungated_failures())
     }
 
-    /// Whether a trial that has to pass failed in a suite without a gate that it could fail.
+    /// Whether a case that has to pass failed in a suite without a gate that it could fail.
     pub fn has_ungated_failures(&self) -> bool {
         let is_gated = |suite: &str| self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail());
-        self.cases.iter().any(|case| case.is_examined() && case.failed > 0 && !is_gated(&case.suite))
+        let failed = |case: &CaseSummary| case.standing() == CaseStanding::Failed;
+        self.cases.iter().any(|case| case.is_examined() && failed(case) && !is_gated(&case.suite))
+    }
+}
+
+/// What a case came to under one condition, the worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CaseStanding {
+    Failed,
+    Unscored,
+    Passed,
+}
+
+impl CaseSummary {
+    /// The case's own verdict, which every report shows. Where a rate decides, that is its word and not
+    /// that of any run.
+    pub fn standing(&self) -> CaseStanding {
+        if let Some(rate) = self.deciding_rate() {
+            return match rate.passes {
+                Some(true) => CaseStanding::Passed,
+                Some(false) => CaseStanding::Failed,
+                None => CaseStanding::Unscored,
+            };
+        }
+        match (self.failed, self.not_scored, self.passed) {
+            (1.., _, _) => CaseStanding::Failed,
+            (0, 0, 1..) => CaseStanding::Passed,
+            (0, _, _) => CaseStanding::Unscored,
+        }
+    }
+
+    /// How often the skill fires, where that and not each run by itself decides the case.
+    pub fn deciding_rate(&self) -> Option<&FireRate> {
+        self.fire_rate.as_ref().filter(|rate| rate.threshold.is_some() && rate.expect != Expect::Either)
+    }
+
+    /// Whether there is something to be told of it: it did not pass, or runs of it have no answer.
+    pub fn is_troubled(&self) -> bool {
+        self.standing() != CaseStanding::Passed || self.not_scored > 0
+    }
+}
+
+impl FireRate {
+    /// One line for people: `the skill fired in 2 of 3 runs, and 0.50 or more is wanted`.
+    pub fn in_words(&self) -> String {
+        let (Some(rate), runs) = (self.rate.value, self.rate.n) else {
+            return "no run can tell whether the skill fires".to_owned();
+        };
+        let fired = (rate * runs as f64).round();
+        let wanted = self.wanted().map(|wanted| format!(", and {wanted} is wanted")).unwrap_or_default();
+        format!("the skill fired in {fired} of {runs} runs{wanted}")
+    }
+
+    /// Which rates pass; `None` where the rate decides nothing.
+    pub fn wanted(&self) -> Option<String> {
+        let threshold = self.threshold?;
+        match self.expect {
+            Expect::Must => Some(format!("{threshold:.2} or more")),
+            Expect::MustNot => Some(format!("less than {threshold:.2}")),
+            Expect::Either => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Estimate;
+
+    #[test]
+    fn a_case_stands_as_its_rate_says_where_one_decides() {
+        let rate = |expect, threshold, passes| FireRate {
+            rate: Estimate::new(Some(2.0 / 3.0), None, 3),
+            expect,
+            threshold,
+            passes,
+        };
+        let (must, must_not) = (Expect::Must, Expect::MustNot);
+        use CaseStanding::{Failed, Passed, Unscored};
+        for ([passed, failed, not_scored], fire_rate, expected) in [
+            ([3, 0, 0], None, Passed),
+            ([2, 1, 0], None, Failed),
+            ([2, 0, 1], None, Unscored),
+            ([0, 0, 0], None, Unscored),
+            // Each run by itself decides.
+            ([2, 1, 0], Some(rate(must, None, None)), Failed),
+            ([3, 0, 0], Some(rate(Expect::Either, Some(0.5), None)), Passed),
+            // The rate decides, whatever runs came to.
+            ([2, 1, 0], Some(rate(must, Some(0.5), Some(true))), Passed),
+            ([3, 0, 0], Some(rate(must_not, Some(0.0), Some(false))), Failed),
+            ([2, 0, 1], Some(rate(must, Some(0.5), Some(true))), Passed),
+            ([0, 0, 3], Some(rate(must, Some(0.5), None)), Unscored),
+        ] {
+            let case = CaseSummary { passed, failed, not_scored, fire_rate, ..CaseSummary::default() };
+            assert_eq!(case.standing(), expected, "{case:?}");
+        }
+        let words = "the skill fired in 2 of 3 runs";
+        for (of, wanted) in [
+            (rate(must, Some(0.5), None), ", and 0.50 or more is wanted"),
+            (rate(must_not, Some(0.5), None), ", and less than 0.50 is wanted"),
+            (rate(must, None, None), ""),
+        ] {
+            assert_eq!(of.in_words(), format!("{words}{wanted}"));
+        }
     }
 }

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, Compared, Condition, Doubts, Estimate, Expect, GateResult, Mode, ProbeRecord, SkillJudged, Usage,
+    Arm, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode, ProbeRecord,
+    SkillJudged, Usage,
 };
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
@@ -49,6 +50,10 @@ pub struct Summary {
     /// What the judges themselves, and the checks of their quotes, leave in doubt.
     #[serde(default)]
     pub doubts: Doubts,
+    /// The same in words, as far as it is about the evals: weak checks, and behaviour that no check is about.
+    /// The first few of them, each once for its case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub eval_findings: Vec<EvalFinding>,
     /// Whether skills fired where they should; `None` if no case is about that.
     #[serde(default)]
     pub activation: Option<ActivationSummary>,
@@ -233,7 +238,7 @@ pub struct Totals {
     pub not_scored: u64,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseSummary {
     pub id: String,
     pub suite: String,
@@ -276,7 +281,7 @@ impl Summary {
 impl Totals {
     fn of<'c>(cases: impl Iterator<Item = &'c CaseSummary>) -> Self {
         cases.fold(Self::default(), |sum, case| Self {
-            trials: sum.trials + case.passed + case.failed + case.not_scored,
+            trials: sum.trials + case.trials(),
             passed: sum.passed + case.passed,
             failed: sum.failed + case.failed,
             not_scored: sum.not_scored + case.not_scored,
@@ -288,6 +293,15 @@ impl CaseSummary {
     /// Whether its trials have to pass: without the skill they are only compared with.
     pub fn is_examined(&self) -> bool {
         self.arm != Arm::WithoutSkill.name()
+    }
+
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored
+    }
+
+    /// Whether it asks nothing but whether the skill fires.
+    pub fn is_only_about_activation(&self) -> bool {
+        self.fire_rate.is_some() && self.checks.len() <= 1
     }
 
     /// The condition its trials ran under. `None` for an arm that this version does not know.
@@ -310,6 +324,9 @@ pub struct CheckSummary {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// The share of trials that found what most of them found; `None` with fewer than two answers.
+    #[serde(default)]
+    pub agreement: Option<f64>,
     /// Over the trials that have a score, on the check's own scale.
     pub mean_score: Option<f64>,
 }

@@ -1,4 +1,6 @@
-use super::{Arm, Condition, Ended, Mode, Remarks, SkillUse, TrialId, TrialRecord, Usage, Verdict};
+use super::{
+    Arm, CheckResult, Condition, Ended, Mode, Remarks, SkillUse, TrialId, TrialRecord, Usage, Verdict,
+};
 
 /// A trial that finished, with this verdict and nothing else to tell.
 pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
@@ -26,5 +28,22 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         remarks: Remarks::default(),
         predicted: None,
         judging: None,
+    }
+}
+
+/// A required check that was found to be this.
+pub fn check(id: &str, verdict: Verdict) -> CheckResult {
+    CheckResult {
+        check: id.into(),
+        name: None,
+        required: true,
+        verdict,
+        score: None,
+        scale: None,
+        rationale: String::new(),
+        evidence: Vec::new(),
+        weak: None,
+        flags: Vec::new(),
+        votes: Vec::new(),
     }
 }

@@ -109,6 +109,9 @@ impl Finding {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckResult {
     pub check: String,
+    /// What people call it, where that is not its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// Whether the case can pass without it.
     pub required: bool,
     pub verdict: Verdict,
@@ -130,6 +133,11 @@ pub struct CheckResult {
 }
 
 impl CheckResult {
+    /// What its author called it.
+    pub fn label(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.check)
+    }
+
     /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.
     pub fn share(&self) -> Option<f64> {
         match (self.scale?, &self.verdict, self.score) {

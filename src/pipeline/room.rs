@@ -366,6 +366,7 @@ impl Prepared<'_> {
             canaries: self.workspace.canaries.clone(),
             left: Left::of(&self.workspace.folder),
             given,
+            unread: seen.unread.clone(),
             usage: seen.usage,
             leaked: seen.leaked.clone(),
             cost_usd: seen.cost_usd,

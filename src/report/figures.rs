@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::safe;
 use crate::model::{
-    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, Compared, Estimate,
-    GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
+    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, Compared,
+    Estimate, GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -36,6 +36,18 @@ pub fn totals(of: &Totals) -> String {
         }
     }
     text
+}
+
+/// `2 of 3 cases pass by their rates`, where trials alone do not tell how cases stand.
+pub fn by_rate(of: &Summary) -> Option<String> {
+    let decided = of.cases.iter().filter(|case| case.deciding_rate().is_some());
+    let (mut all, mut passed) = (0_usize, 0);
+    for case in decided {
+        all += 1;
+        passed += usize::from(case.standing() == CaseStanding::Passed);
+    }
+    let pass = if all == 1 { "passes by its rate" } else { "pass by their rates" };
+    (all > 0).then(|| format!("{passed} of {} {pass}", counted(all, "case")))
 }
 
 /// `$0.1200, judge $0.0300`, each only as far as it is known.

@@ -96,13 +96,13 @@ impl Grading {
         let result = |(check, score): &(&CheckResult, f64)| {
             let score = score.round().clamp(1.0, 5.0);
             Graded {
-                criterion: said(&check.check),
+                criterion: said(check.label()),
                 score: score as u8,
                 passed: Scale::OneToFive.passes(score) == Some(true),
                 reasoning: said(&check.rationale),
             }
         };
-        let weak = record.checks.iter().filter_map(|check| Some((&check.check, check.weak.as_ref()?)));
+        let weak = record.checks.iter().filter_map(|check| Some((check.label(), check.weak.as_ref()?)));
         let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
         let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
         let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();

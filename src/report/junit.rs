@@ -8,7 +8,7 @@ use super::{Form, Report, Results, safe};
 use crate::model::{Arm, CaseSummary, CheckResult, Ended, Totals, TrialRecord, Verdict, Why};
 
 /// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
-/// scored is skipped.
+/// scored is skipped. Where a rate decides a case, its trials pass or fail together.
 pub static REPORT: Report = Report {
     name: "junit",
     about: "JUnit XML for CI, each trial a test",
@@ -47,7 +47,7 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
             let record = trial?;
             time += record.seconds;
             count(&record, &mut totals);
-            suite.add_test_case(test(&record));
+            suite.add_test_case(test(case, &record));
         }
     }
     if totals.trials == 0 {
@@ -75,30 +75,48 @@ fn count(record: &TrialRecord, totals: &mut Totals) {
     *of += 1;
 }
 
-fn test(record: &TrialRecord) -> TestCase {
+fn test(case: &CaseSummary, record: &TrialRecord) -> TestCase {
     let condition = &record.condition;
     let mut words = vec![condition.agent.clone()];
     words.extend(condition.model.clone());
     words.extend([condition.arm.name(), condition.mode.name().to_owned()]);
     let name = format!("{} #{} ({})", one_line(&record.case), record.attempt, one_line(&words.join(", ")));
-    let mut test = TestCase::new(text(&name), status(record));
+    let mut test = TestCase::new(text(&name), status(case, record));
     test.set_classname(text(&record.suite)).set_time(seconds(record.seconds));
     test.assertions = Some(record.checks.len());
-    let notes: Vec<String> = record.notes.iter().map(|note| format!("note: {}", one_line(note))).collect();
+    let own = case.deciding_rate().map(|rate| format!("by itself: {}; {}", outcome(record), rate.in_words()));
+    let notes = own.iter().chain(&record.notes);
+    let notes: Vec<String> = notes.map(|note| format!("note: {}", one_line(note))).collect();
     if !notes.is_empty() {
         test.set_system_out(text(&notes.join("\n")));
     }
     test
 }
 
-fn status(record: &TrialRecord) -> TestCaseStatus {
-    let without = record.condition.arm == Arm::WithoutSkill;
+/// What a trial alone came to, in words.
+fn outcome(record: &TrialRecord) -> String {
     match &record.verdict {
-        Verdict::Pass => TestCaseStatus::success(),
+        Verdict::Pass => "passed".to_owned(),
+        Verdict::Fail => message(record),
+        Verdict::NotScored(why) => why.in_words(),
+    }
+}
+
+fn status(case: &CaseSummary, record: &TrialRecord) -> TestCaseStatus {
+    let without = record.condition.arm == Arm::WithoutSkill;
+    let decided = case.deciding_rate().and_then(|rate| Some((rate.passes?, rate)));
+    match (&record.verdict, decided) {
+        (Verdict::Pass | Verdict::Fail, Some((true, _))) => TestCaseStatus::success(),
+        (Verdict::Pass | Verdict::Fail, Some((false, rate))) => {
+            broken(NonSuccessKind::Failure, "fire rate", &rate.in_words(), record)
+        }
+        (Verdict::Pass, None) => TestCaseStatus::success(),
         // Without the skill nothing has to pass, and a CI must not turn red because of it.
-        Verdict::Fail if without => skipped(&format!("failed without the skill: {}", message(record))),
-        Verdict::Fail => broken(NonSuccessKind::Failure, "check failed", &message(record), record),
-        Verdict::NotScored(why) => {
+        (Verdict::Fail, None) if without => {
+            skipped(&format!("failed without the skill: {}", message(record)))
+        }
+        (Verdict::Fail, None) => broken(NonSuccessKind::Failure, "check failed", &message(record), record),
+        (Verdict::NotScored(why), _) => {
             let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
             let words = format!("{}{because}", why.in_words());
             match is_broken(why) {

@@ -62,8 +62,8 @@ pub type Writer = fn(&Results, &mut dyn Write) -> std::io::Result<()>;
 pub enum Form {
     /// One file, or standard output.
     File(Writer),
-    /// Several files in a folder of their own.
-    Folder(fn(&Results, &Path) -> std::io::Result<()>),
+    /// Several files in a folder of their own. What is returned are notes on what is not in them.
+    Folder(fn(&Results, &Path) -> std::io::Result<Vec<String>>),
 }
 
 /// Something for a file that grows from step to step.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::safe;
-use crate::model::{CaseSummary, Summary, Totals, TrialRecord, Verdict};
+use crate::model::{CaseStanding, CaseSummary, FireRate, Summary, Totals, TrialRecord, Verdict};
 use crate::store::{RunDir, RunInfo, StoredTrials};
 
 /// What a report is made from: a stored run, its trials read as they are asked for.
@@ -38,11 +38,21 @@ impl Results {
         self.summary.cases.iter().flat_map(|case| self.trials(case))
     }
 
-    /// Trials that did not pass and should have. Those without the skill are only compared with.
-    pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
-        let troubled = |case: &&CaseSummary| case.is_examined() && case.failed + case.not_scored > 0;
-        let trials = self.summary.cases.iter().filter(troubled).flat_map(|case| self.trials(case));
-        trials.filter(|trial| trial.as_ref().map_or(true, |record| record.verdict != Verdict::Pass))
+    /// What did not pass and should have: trials, or a case as a whole where a rate decides it. Those
+    /// without the skill are only compared with.
+    pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<Trouble<'_>>> {
+        let troubled = self.summary.cases.iter().filter(|case| case.is_examined() && case.is_troubled());
+        troubled.flat_map(|case| {
+            let rate = case.deciding_rate();
+            let failed = rate.filter(|_| case.standing() == CaseStanding::Failed);
+            let trials = self.trials(case).filter(move |trial| match trial.as_ref().map(|of| &of.verdict) {
+                Ok(Verdict::Pass) => false,
+                Ok(Verdict::Fail) => rate.is_none(),
+                Ok(Verdict::NotScored(_)) | Err(_) => true,
+            });
+            let whole = failed.map(|rate| Ok(Trouble::Case(case, rate)));
+            whole.into_iter().chain(trials.map(|trial| trial.map(|record| Trouble::Trial(Box::new(record)))))
+        })
     }
 
     /// The trials that have to pass, and those without the skill, which are only compared with.
@@ -77,6 +87,12 @@ impl Results {
         }
         names
     }
+}
+
+/// Something that should have passed and did not.
+pub enum Trouble<'r> {
+    Case(&'r CaseSummary, &'r FireRate),
+    Trial(Box<TrialRecord>),
 }
 
 /// What the cases of a run asked.

@@ -1,13 +1,29 @@
 /// Text from an agent or a file, made safe for a terminal: no control characters, no escapes, no
-/// marks that turn the reading direction. Line breaks and tabs stay.
+/// marks that turn the reading direction, no commands to the runner of a workflow. Line breaks and tabs stay.
 pub fn safe(text: &str) -> String {
-    text.chars()
+    let shown: String = text
+        .chars()
         .map(|c| match c {
             '\n' | '\t' => c,
             c if c.is_control() || is_direction_mark(c) => '\u{fffd}',
             c => c,
         })
-        .collect()
+        .collect();
+    without_commands(shown)
+}
+
+/// GitHub's runner obeys lines of a log that begin with `::`, and `##[` anywhere. A space of no width makes
+/// words of them.
+fn without_commands(text: String) -> String {
+    if !text.contains("::") && !text.contains("##[") {
+        return text;
+    }
+    let tamed = |line: &str| match line.trim_start().strip_prefix("::") {
+        Some(rest) => format!("{}:\u{200b}:{rest}", &line[..line.len() - rest.len() - 2]),
+        None => line.to_owned(),
+    };
+    let lines: Vec<String> = text.split('\n').map(tamed).collect();
+    lines.join("\n").replace("##[", "#\u{200b}#[")
 }
 
 pub(super) fn is_direction_mark(c: char) -> bool {
@@ -25,6 +41,19 @@ mod tests {
             ("\u{1b}[31mred\u{1b}[0m", "\u{fffd}[31mred\u{fffd}[0m"),
             ("\u{1b}]0;title\u{7}", "\u{fffd}]0;title\u{fffd}"),
             ("a\u{202e}b\u{9b}c\rd", "a\u{fffd}b\u{fffd}c\u{fffd}d"),
+        ] {
+            assert_eq!(safe(text), expected);
+        }
+    }
+
+    #[test]
+    fn no_command_reaches_the_runner_of_a_workflow() {
+        for (text, expected) in [
+            ("::error::x", ":\u{200b}:error::x"),
+            ("a\n \t::add-mask::b\n", "a\n \t:\u{200b}:add-mask::b\n"),
+            ("said: ::error::x", "said: ::error::x"),
+            ("a ##[error]x", "a #\u{200b}#[error]x"),
+            ("std::fs", "std::fs"),
         ] {
             assert_eq!(safe(text), expected);
         }

@@ -4,8 +4,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseSummary, CheckResult, Doubts, GateResult, SkillJudged, Standing, Summary, TrialRecord, Verdict, Why,
-    counted,
+    CaseStanding, CaseSummary, CheckResult, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
+    TrialRecord, Verdict, Why, counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -117,7 +117,8 @@ fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         (_, 0) => figures::totals(&examined),
         (_, all) => format!("{} · without the skill {} of {all}", figures::totals(&examined), without.passed),
     };
-    writeln!(out, "{style}{word}{style:#}  {line}")
+    let by_rate = figures::by_rate(&results.summary).map(|words| format!(" · {words}")).unwrap_or_default();
+    writeln!(out, "{style}{word}{style:#}  {line}{by_rate}")
 }
 
 /// Those that did not pass, with why, then the others, or how many they are.
@@ -127,9 +128,9 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let alone = !all.iter().any(CaseSummary::is_examined);
     let examined = all.iter().filter(|case| alone || case.is_examined());
     let (shown, not_run): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
-        examined.partition(|case| case.passed + case.failed + case.not_scored > 0);
-    let (passed, troubled): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
-        shown.iter().partition(|case| case.failed + case.not_scored == 0);
+        examined.partition(|case| case.trials() > 0);
+    let (troubled, passed): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
+        shown.iter().partition(|case| case.is_troubled());
     for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
         case_line(case, all, out)?;
         if index < MOST_EXPLAINED {
@@ -154,12 +155,12 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> std::io::Result<()> {
-    let (style, mark) = match (case.failed, case.not_scored, case.passed) {
-        (0, 0, 1..) => (GOOD, "✓"),
-        (1.., _, _) => (BAD, "✗"),
-        _ => (UNSURE, "?"),
+    let (style, mark) = match case.standing() {
+        CaseStanding::Passed => (GOOD, "✓"),
+        CaseStanding::Failed => (BAD, "✗"),
+        CaseStanding::Unscored => (UNSURE, "?"),
     };
-    let runs = case.passed + case.failed + case.not_scored;
+    let runs = case.trials();
     let mut words = Vec::new();
     // Suites may well have cases of one name.
     if all.iter().any(|other| other.suite != case.suite) {
@@ -174,11 +175,13 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
     };
     words.push(format!("{}/{runs} passed{interval}", case.passed));
     if let Some(without) = all.iter().find(|other| case.is_examined() && is_without(other, case)) {
-        let runs = without.passed + without.failed + without.not_scored;
+        let runs = without.trials();
         words.push(format!("without the skill {}/{runs}", without.passed));
     }
     if case.fired.yes + case.fired.no > 0 {
-        words.push(format!("fired {}/{}", case.fired.yes, case.fired.yes + case.fired.no));
+        let wanted = case.deciding_rate().and_then(FireRate::wanted);
+        let wanted = wanted.map(|wanted| format!(", wants {wanted}")).unwrap_or_default();
+        words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
     let (id, words) = (one_line(&case.id), words.join(" · "));
     writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")
@@ -198,9 +201,14 @@ fn is_without(other: &CaseSummary, case: &CaseSummary) -> bool {
 /// Why a case did not pass: its first such trial, and the command that shows all of it.
 fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
     let mut first: Option<TrialRecord> = None;
+    let failed = case.standing() == CaseStanding::Failed;
+    if let Some(rate) = case.deciding_rate().filter(|_| failed) {
+        writeln!(out, "      {BAD}✗{BAD:#} {}", rate.in_words())?;
+    }
     for trial in results.trials(case) {
         let record = trial?;
         match (&record.verdict, &first) {
+            (Verdict::Fail, _) if !failed => {}
             (Verdict::Fail, _) => {
                 first = Some(record);
                 break;

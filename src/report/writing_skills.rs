@@ -2,13 +2,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::grading::{Grading, mean};
 use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::{Arm, TYPE_ALIGNMENT};
+use crate::model::{Arm, Digest, TYPE_ALIGNMENT};
 use crate::skill::{SKILL_FILE, tidy};
+use crate::store::RunSkill;
+use crate::versions::{Contents, GradedSkill, Ledger};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
 /// history of the versions that ran.
@@ -19,27 +20,44 @@ pub static REPORT: Report = Report {
     adds: None,
 };
 
-/// The scores of a version's runs.
-type Versions = BTreeMap<u32, Vec<f64>>;
-
-fn write(results: &Results, folder: &Path) -> std::io::Result<()> {
+fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     let gradings = folder.join("grading");
     std::fs::create_dir_all(&gradings)?;
-    let mut versions = Versions::new();
+    let mut ledger = Ledger::open(folder).map_err(std::io::Error::other)?;
+    let when = when::to_the_second(&results.info.started);
+    let mut scores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     let mut conventions: BTreeMap<String, ConventionCompliance> = BTreeMap::new();
+    let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     let mut names = BTreeSet::new();
     for trial in results.all_trials() {
         let record = trial?;
-        let Some(version) = version(record.condition.arm) else { continue };
-        let scores = versions.entry(version).or_default();
         let suite = &record.suite;
         let compliance = conventions.entry(suite.clone()).or_insert_with(|| compliance(results, suite));
-        let Some(grading) = Grading::of(&record, version, compliance) else { continue };
+        let Some(mut grading) = Grading::of(&record, 0, compliance) else { continue };
+        grading.version = match record.condition.arm {
+            Arm::WithSkill => match versions.get(suite) {
+                Some(version) => *version,
+                None => {
+                    let version = ledger.version_of(&graded(results, suite, &when));
+                    let version = version.map_err(std::io::Error::other)?;
+                    versions.insert(suite.clone(), version);
+                    version
+                }
+            },
+            Arm::Version(number) => number,
+            // Without the skill there is no version of it.
+            Arm::WithoutSkill => continue,
+        };
         let grading = grading.measured_in(&results.folder(&record));
-        scores.push(grading.overall_score);
+        scores.entry(grading.version).or_default().push(grading.overall_score);
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
     }
-    put(&folder.join("history.json"), &history(results, &versions))
+    for (version, scores) in scores {
+        let average = mean(scores.into_iter());
+        ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
+    }
+    ledger.close().map_err(std::io::Error::other)?;
+    Ok(Vec::new())
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.
@@ -49,13 +67,20 @@ pub fn free(name: &str, taken: &mut BTreeSet<String>) -> String {
     names.find(|name| taken.insert(name.clone())).unwrap_or_else(|| name.to_owned())
 }
 
-/// Without the skill there is no version of it.
-fn version(arm: Arm) -> Option<u32> {
-    match arm {
-        Arm::WithSkill => Some(0),
-        Arm::Version(number) => Some(number),
-        Arm::WithoutSkill => None,
-    }
+/// The skill that a suite examined. What its record does not say is looked up; what is gone is told by
+/// its run.
+fn graded(results: &Results, suite: &str, when: &str) -> GradedSkill {
+    let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
+    let (path, digest) = match of_suite.and_then(|of| of.skill.clone()) {
+        Some(RunSkill { path, digest }) => (Some(path), Some(digest)),
+        None => {
+            let path = skill_file(results, suite);
+            let now = path.as_deref().and_then(|path| Contents::of(path).ok()?.digest().ok());
+            (path, now)
+        }
+    };
+    let digest = digest.unwrap_or_else(|| Digest::of(results.info.run.as_bytes()));
+    GradedSkill { path, digest, when: when.to_owned() }
 }
 
 /// The conventions that code can decide, of the skill as it is now, and what a judge said of it.
@@ -70,21 +95,6 @@ fn skill_file(results: &Results, suite: &str) -> Option<PathBuf> {
     let path = asked.suite["skill"]["path"].as_str()?;
     let path = tidy(&asked.origin.path.parent()?.join(path));
     Some(if path.is_dir() { path.join(SKILL_FILE) } else { path })
-}
-
-fn history(results: &Results, versions: &Versions) -> Value {
-    let version = |(number, scores): (&u32, &Vec<f64>)| {
-        json!({
-            "version": number,
-            "timestamp": when::to_the_second(&results.info.started),
-            "description": if *number == 0 { "baseline" } else { "" },
-            "git_hash": null,
-            "path": format!("v{number}/skill"),
-            "average_score": mean(scores.iter().copied()),
-        })
-    };
-    let current = versions.keys().next_back().copied().unwrap_or_default();
-    json!({"versions": versions.iter().map(version).collect::<Vec<Value>>(), "current_version": current})
 }
 
 fn put(path: &Path, document: &impl Serialize) -> std::io::Result<()> {

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use crate::agents::{Decoder, DecoderKind, Transcript};
+use crate::model::counted;
 
 /// The longest line that is decoded; a longer one is kept on disk and not understood.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
@@ -19,28 +20,33 @@ const CHUNK: usize = 64 * 1024;
 /// ends at once.
 pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> Transcript {
     let mut decoder = (kind.start)();
+    let mut unread = 0;
     if let Ok(mut file) = File::open(path)
         && file.seek(SeekFrom::Start(part.start)).is_ok()
     {
         let until = file.metadata().map_or(0, |metadata| metadata.len().min(part.end));
         let length = until.saturating_sub(part.start);
         decoder.expect(length);
-        feed(&mut file.take(length), length, decoder.as_mut());
+        unread = feed(&mut file.take(length), length, decoder.as_mut());
     }
-    decoder.finish()
+    let unread = (unread > 0).then(|| format!("{} of what it said cannot be read", counted(unread, "line")));
+    Transcript { unread, ..decoder.finish() }
 }
 
-fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) {
+/// Gives how many lines could not be read.
+fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize {
     let mut lines = Lines::default();
+    let mut unread = 0;
     let mut buffer = vec![0; usize::try_from(length).unwrap_or(CHUNK).clamp(1, CHUNK)];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
         let bytes = &buffer[..count];
         match decoder.takes_bytes() {
             true => decoder.bytes(bytes),
-            false => lines.push(bytes, |line| decoder.line(line)),
+            false => lines.push(bytes, |line| unread += usize::from(!decoder.line(line))),
         }
     }
-    lines.finish(|line| decoder.line(line));
+    lines.finish(|line| unread += usize::from(!decoder.line(line)));
+    unread + lines.dropped
 }
 
 /// Cuts a stream of bytes into lines, whatever the chunks.
@@ -48,6 +54,8 @@ fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) {
 struct Lines {
     partial: Vec<u8>,
     too_long: bool,
+    /// How many were too long.
+    dropped: usize,
 }
 
 impl Lines {
@@ -72,7 +80,9 @@ impl Lines {
     }
 
     fn complete(&mut self, each: &mut impl FnMut(&str)) {
-        if !self.too_long {
+        if self.too_long {
+            self.dropped += 1;
+        } else {
             let line = self.partial.strip_suffix(b"\r").unwrap_or(&self.partial);
             each(&String::from_utf8_lossy(line));
         }
@@ -83,7 +93,7 @@ impl Lines {
     }
 
     fn finish(&mut self, mut each: impl FnMut(&str)) {
-        if !self.partial.is_empty() {
+        if self.too_long || !self.partial.is_empty() {
             self.complete(&mut each);
         }
     }

@@ -30,6 +30,8 @@ pub async fn keep(stream: Option<impl AsyncRead + Unpin>, path: &Path) -> Option
 #[derive(Default)]
 struct Kept {
     file: Option<File>,
+    /// Why some of it is lost, such as a disk that is full.
+    lost: Option<std::io::Error>,
     seen: u64,
     last: VecDeque<u8>,
 }
@@ -40,12 +42,13 @@ impl Kept {
     fn push(&mut self, bytes: &[u8], path: &Path) {
         if self.file.is_none() {
             // Most processes say nothing on one of the streams, and then there is no file.
-            self.file = File::options().create(true).append(true).open(path).ok();
+            let opened = File::options().create(true).append(true).open(path);
+            self.file = opened.map_err(|error| self.lost = Some(error)).ok();
         }
         let room = usize::try_from(MOST_AT_FIRST.saturating_sub(self.seen)).unwrap_or(usize::MAX);
         let (first, rest) = bytes.split_at(bytes.len().min(room));
         if let Some(file) = self.file.as_mut().filter(|_| !first.is_empty()) {
-            let _ = file.write_all(first);
+            self.lost = file.write_all(first).err().or(self.lost.take());
         }
         if !rest.is_empty() {
             self.last.extend(rest);
@@ -55,6 +58,9 @@ impl Kept {
     }
 
     fn finish(mut self) -> Option<String> {
+        if let Some(error) = self.lost {
+            return Some(format!("not all of its output could be kept: {error}"));
+        }
         if self.last.is_empty() {
             return None;
         }

@@ -48,6 +48,8 @@ const LINGER: Duration = Duration::from_millis(500);
 
 pub struct Supervised {
     pub end: ProcessEnd,
+    /// Why not all of its output was kept, if so.
+    pub cut: Option<String>,
     /// Things worth telling: output cut, processes that outlived their parent.
     pub notes: Vec<String>,
 }
@@ -61,12 +63,12 @@ pub async fn supervise(
     output: &Output,
     cancel: &Cancel,
 ) -> Supervised {
-    let mut notes = Vec::new();
+    let (mut notes, mut cut) = (Vec::new(), None);
     let mut child = match launched(launch, folder, marker).await {
         Ok(child) => child,
         Err(error) => {
             let why = format!("{}: {error}", launch.program.display());
-            return Supervised { end: ProcessEnd::NotLaunched(why), notes };
+            return Supervised { end: ProcessEnd::NotLaunched(why), cut: None, notes };
         }
     };
     let root = child.id();
@@ -82,10 +84,12 @@ pub async fn supervise(
             tokio::select! {
                 (of_stdout, of_stderr) = &mut listen, if listening => {
                     listening = false;
+                    cut.clone_from(&of_stdout);
                     notes.extend(of_stdout.into_iter().chain(of_stderr));
                 }
                 status = child.wait() => {
                     if listening && let Ok((of_stdout, of_stderr)) = tokio::time::timeout(LINGER, &mut listen).await {
+                        cut.clone_from(&of_stdout);
                         notes.extend(of_stdout.into_iter().chain(of_stderr));
                     }
                     break ended(status);
@@ -108,7 +112,7 @@ pub async fn supervise(
     // Reaps the child if we killed it.
     let _ = child.wait().await;
     bury(None);
-    Supervised { end, notes }
+    Supervised { end, cut, notes }
 }
 
 /// Starts the process. A machine that is out of something for a moment is asked again.

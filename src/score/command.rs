@@ -45,6 +45,10 @@ impl Rule for CommandRule {
         json!(self.0)
     }
 
+    fn hears_agent(&self) -> bool {
+        false
+    }
+
     fn runs_code(&self) -> bool {
         true
     }

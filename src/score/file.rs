@@ -94,6 +94,10 @@ impl Rule for FileRule {
         KIND.key
     }
 
+    fn hears_agent(&self) -> bool {
+        false
+    }
+
     fn value(&self) -> Value {
         let mut map = Map::new();
         map.insert("path".to_owned(), json!(self.path.as_str()));

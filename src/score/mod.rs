@@ -122,6 +122,11 @@ pub fn mark(
         CheckKind::Exact(rule) if rule.runs_code() && !leave.run_code => {
             Some(Finding::not_scored(Why::NotTrusted))
         }
+        CheckKind::Exact(rule)
+            if hears_agent(rule.as_ref(), &check.looks_at) && observation.unread.is_some() =>
+        {
+            observation.unread.clone().map(|why| Finding::not_scored(Why::CheckFailed(why)))
+        }
         CheckKind::Exact(rule) => {
             Some(mark_one(rule.as_ref(), &check.looks_at, observation, workspace, leave.network, &all_text))
         }
@@ -132,6 +137,14 @@ pub fn mark(
         checks.iter().map(|check| one(check)).collect()
     } else {
         side_by_side(checks, one)
+    }
+}
+
+/// Whether what the agent said decides a check.
+fn hears_agent(rule: &dyn Rule, looks_at: &LooksAt) -> bool {
+    match looks_at {
+        LooksAt::File(_) | LooksAt::Files(_) => false,
+        LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun => rule.hears_agent(),
     }
 }
 
@@ -171,7 +184,12 @@ fn mark_one(
     network: Option<&dyn Network>,
     all_text: &str,
 ) -> Finding {
-    match text_looked_at(looks_at, observation, workspace, all_text) {
+    let whole = *looks_at == LooksAt::WholeRun && reads_text(rule);
+    let text = match whole {
+        true => Ok(Cow::Owned(rendered(observation))),
+        false => text_looked_at(looks_at, observation, workspace, all_text),
+    };
+    match text {
         Ok(text) => rule.mark(&Evidence { text: &text, observation, workspace, network }),
         Err(finding) => finding,
     }

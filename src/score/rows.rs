@@ -64,6 +64,7 @@ pub fn said(text: &str) -> Observation {
         activated: Vec::new(),
         refused: Vec::new(),
         hides_tools: false,
+        unread: None,
         files: Vec::new(),
         usage: Usage::default(),
         cost_usd: None,

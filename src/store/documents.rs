@@ -1,12 +1,13 @@
 //! What the files of a run directory hold.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Condition, Origin, TrialId, TrialRecord};
+use crate::model::{Condition, Digest, Origin, TrialId, TrialRecord};
 
 /// What was asked: `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,7 +42,7 @@ pub struct RunInfo {
     pub command: Vec<String>,
     /// Where that command was given.
     #[serde(default)]
-    pub folder: std::path::PathBuf,
+    pub folder: PathBuf,
 }
 
 impl RunInfo {
@@ -72,6 +73,16 @@ pub struct RunSuite {
     /// The suite in the native format, seen from its origin's folder.
     #[schemars(with = "serde_json::Map<String, Value>")]
     pub suite: Value,
+    /// The skill under test as it was when the run began, if it is one folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skill: Option<RunSkill>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunSkill {
+    pub path: PathBuf,
+    /// Of its own files, without its evals: versions with one digest are the same.
+    pub digest: Digest,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -34,6 +34,9 @@ pub struct TrialFacts {
     /// Skills of the user's own that the agent listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaked: Vec<String>,
+    /// Why not all that the agent said is known, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
@@ -150,6 +153,7 @@ mod tests {
             left: None,
             given: Vec::new(),
             leaked: Vec::new(),
+            unread: None,
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,

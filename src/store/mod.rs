@@ -17,7 +17,7 @@ mod secrets;
 mod trials;
 
 pub use cache::Cache;
-pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSuite, TrialChecks};
+pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, TrialChecks};
 pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
 pub use index::{
     CaseCell, CaseRow, CheckCounts, CheckRow, Choices, Column, Found, Index, IndexError, IndexSink, Metric,

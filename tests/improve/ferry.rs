@@ -80,6 +80,7 @@ pub fn diligent() -> Vec<Value> {
             "(?s)Harbour: unsaid.*Analyse why v1 did better than v0",
             &[suggestion("Harbour: unsaid.", "Harbour: named."), suggestion("nowhere to be found", "x")],
         ),
+        analysing("nothing is left", "Analyse why v2 did better than v1", &[]),
         proposing("name it anew", "Propose edits", &[edit("Harbour: unsaid.", "Harbour: named.")]),
     ]
 }

@@ -27,7 +27,7 @@ fn nobody_who_advises_is_shown_a_case_that_is_held_out() {
     let (tuning, held_out) = (names("tuning"), names("held_out"));
     assert_eq!((tuning.len(), held_out.len()), (4, 2));
     for (question, least) in
-        [("Propose edits", 1), ("Analyse why", 1), ("Which of the two outputs", 2 * 2 * tuning.len())]
+        [("Propose edits", 1), ("Analyse why", 2), ("Which of the two outputs", 2 * 2 * tuning.len())]
     {
         let questions: Vec<&String> = asked.iter().filter(|body| body.contains(question)).collect();
         assert_eq!(questions.len(), least, "{question}");

@@ -25,6 +25,9 @@ fn a_planted_defect_is_mended_in_two_rounds() {
     fits("analysis", &analysis);
     assert_eq!((&analysis["winner_version"], &analysis["loser_version"]), (&json!("v1"), &json!("v0")));
     assert_eq!(analysis["suggestions"].as_array().map(Vec::len), Some(1));
+    let last = read(&project, "ferry-workspace/rounds/2/analysis.json");
+    fits("analysis", &last);
+    assert_eq!((&last["winner_version"], &last["suggestions"]), (&json!("v2"), &json!([])));
     assert!(
         improved["rounds"][1]["refused"][0]["why"]
             .as_str()

@@ -114,3 +114,33 @@ fn junit_fits_its_schema() {
         Err(error) => eprintln!("no xmllint ({error}): the schema was not held against the report"),
     }
 }
+
+#[test]
+fn trials_are_shown_by_the_id_of_their_case() {
+    let project = small();
+    project.write("evals/mixed.practicum.yaml", &ONE.replace("id: good", "id: birds/001"));
+    project.run(&["run", "evals", "-q"]).exits(0);
+    for wanted in ["birds/001", "birds_001", "birds/"] {
+        let ran = project.run(&["show", "latest", wanted]).exits(0);
+        assert!(ran.stdout.contains("case birds/001 of mixed"), "{wanted}: {}", ran.stdout);
+    }
+    let ran = project.run(&["show", "latest", "birds/002"]).exits(2);
+    assert!(ran.stderr.contains("has no trial birds/002"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_plan_counts_only_what_is_left_of_it() {
+    let project = project();
+    let only_activation = "practicum: 1\nskill: ../gull\nworkspace: empty\nrun: { agents: [own] }\ncases:\n\
+        \u{20} - { id: woken, prompt: fire, activation: must }\n";
+    project.write("evals/triggers.practicum.yaml", only_activation);
+    for (only, plan, suites) in [
+        (&[][..], "plan: 23 trials of 8 cases in 2 suites with own", 2),
+        (&["--only", "artifact"], "plan: 16 trials of 4 cases in 1 suite with own", 1),
+        (&["--only", "activation"], "plan: 7 trials of 4 cases in 2 suites with own", 2),
+    ] {
+        let ran = project.run(&[&["run", "evals", "--dry-run"], only].concat()).exits(0);
+        assert!(ran.stderr.contains(plan), "{plan}: {}", ran.stderr);
+        assert_eq!(ran.stderr.matches(", at most ").count(), suites, "{}", ran.stderr);
+    }
+}

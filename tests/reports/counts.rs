@@ -192,3 +192,69 @@ fn activation_is_reported_in_the_sections_of_skill_test() {
     assert_eq!(row(&page, "F1 Score")[3], "Needs improvement");
     assert_eq!(row(&page, "Accuracy").len(), 4);
 }
+
+/// Takes the skill up in as many of its first runs as the prompt says: `fire 2`.
+const FICKLE: &str = r#"
+skill=$(ls .agents/skills | head -1)
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
+echo run >> "$0.$2"
+if [ "$(wc -l < "$0.$2")" -le "$2" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi
+echo '{"type":"text","text":"done"}'
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+/// Runs of which a rate is made may go either way; only the rate says how their case stands.
+#[test]
+fn a_case_that_a_rate_decides_stands_so_in_every_report() {
+    // Thresholds, the exit code, and whether the first and the second case pass by them.
+    for (first, second, exit, stand) in
+        [("0.5", "0.5", 0, [true, true]), ("0.9", "0.5", 1, [false, true]), ("0.5", "0.0", 1, [true, false])]
+    {
+        let project = project();
+        let evals = format!(
+            "practicum: 1\nskill: ../gull\nworkspace: empty\nrun: {{ agents: [own], repeat: 3 }}\n\
+             gates: {{ all_cases_pass: 1 }}\ncases:\n\
+             \u{20} - {{ id: often, prompt: fire 2, activation: must, pass_when: {{ fire_rate: {first} }} }}\n\
+             \u{20} - {{ id: never, prompt: fire 0, activation: must_not, pass_when: {{ fire_rate: {second} }} }}\n"
+        );
+        project.write("evals/mixed.practicum.yaml", &evals);
+        project.write("agent.sh", &FICKLE.replace("$2", "${1#fire }"));
+        let mut args = vec!["run", "evals", "-q", "-j", "1", "--no-probe"];
+        let orders =
+            ["junit=r.xml", "github=r.txt", "github-comment=r.cm", "html=r.html", "md=r.md", "json=r.json"];
+        orders.iter().for_each(|order| args.extend(["--report", order]));
+        let ran = project.run(&args).exits(exit);
+        let summary = json(&project, "r.json");
+        assert_eq!(counts(true, &summary), [6, 5, 1, 0], "trials are counted as what they are");
+
+        let marks = stand.map(|passes| if passes { "✓" } else { "✗" });
+        for (mark, id) in marks.iter().zip(["often", "never"]) {
+            assert!(ran.stdout.contains(&format!("\n  {mark} {id} ")), "{mark} {id}: {}", ran.stdout);
+        }
+        let passing = stand.iter().filter(|passes| **passes).count();
+        let verdict = format!("5 of 6 trials passed, 1 failed · {passing} of 2 cases pass by their rates");
+        assert!(ran.stdout.contains(&verdict), "{}", ran.stdout);
+
+        let junit = quick_junit::Report::deserialize_from_str(&read(&project, "r.xml")).expect("JUnit");
+        let failing = stand.iter().filter(|passes| !**passes).count();
+        assert_eq!((junit.tests, junit.failures, junit.errors), (6, 3 * failing, 0));
+
+        let annotations = read(&project, "r.txt");
+        assert_eq!(annotations.matches("::error ").count(), failing, "{annotations}");
+        let comment = read(&project, "r.cm");
+        assert_eq!(comment.contains("Did not pass"), failing > 0, "{comment}");
+        let page = read(&project, "r.html");
+        for (passes, count) in [("pass", passing), ("fail", failing)] {
+            assert_eq!(page.matches(&format!("data-stand=\"{passes}\"")).count(), count);
+        }
+        let word = if stand[0] { "passes" } else { "fails" };
+        let page = read(&project, "r.md");
+        let told =
+            format!("The case {word}: the skill fired in 2 of 3 runs, and {first}0 or more is wanted.");
+        assert!(page.contains(&told), "{page}");
+        for (id, passes) in ["often", "never"].into_iter().zip(stand) {
+            let words = format!("title={id} of mixed::the skill fired in ");
+            assert_eq!(annotations.contains(&words), !passes, "{annotations}");
+        }
+    }
+}

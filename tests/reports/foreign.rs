@@ -120,7 +120,7 @@ fn agentskills_has_its_own_keys() {
 }
 
 /// The example with criteria that are scored from 1 to 5.
-fn alt_text() -> Project {
+pub fn alt_text() -> Project {
     let project = Project::new(&[]);
     let example = format!("{}/examples/writing-skills/.", env!("CARGO_MANIFEST_DIR"));
     let copied = Command::new("cp").arg("-r").arg(example).arg(project.path()).status();
@@ -270,4 +270,68 @@ fn writing_skills_gradings_have_the_documented_keys() {
     assert_eq!(version, documented);
     assert_eq!(history["versions"][0]["path"], "v0/skill");
     assert!(history["versions"][0]["average_score"].is_number());
+}
+
+#[test]
+fn skill_creator_s_files_name_evals_as_their_authors_did() {
+    let evals = r#"{"skill_name": "gull", "evals": [
+        {"id": "leap-year", "prompt": "quiet", "expectations": ["The answer, however long it may be, says in which years February has one day more"]},
+        {"id": 5, "name": "a cry", "prompt": "speak", "assertions": [{"type": "contains", "value": "kee"}]},
+        {"id": 1, "prompt": "speak up", "assertions": [{"type": "contains", "value": "kee"}]}]}"#;
+    let project = project();
+    std::fs::remove_dir_all(project.path().join("evals")).expect("removed");
+    project.write("gull/evals/evals.json", evals);
+    project.write("agent.sh", &format!("echo made > output.txt\n{}", super::AGENT));
+    let run = ["run", "gull", "-q", "-j", "4", "--agent", "own", "--no-judge", "--no-cache"];
+    for (chosen, folder, written) in [
+        (&[][..], "all", vec!["eval-1", "eval-2", "eval-5"]),
+        (&["--case", "leap-year"], "text", vec!["eval-2"]),
+        (&["--case", "5"], "number", vec!["eval-5"]),
+    ] {
+        let order = format!("skill-creator={folder}");
+        let exit = if folder == "number" { 0 } else { 3 };
+        project.run(&[&run[..], chosen, &["--report", &order]].concat()).exits(exit);
+        let found: Vec<String> = std::fs::read_dir(project.path().join(folder))
+            .expect("a folder")
+            .map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned())
+            .filter(|name| name.starts_with("eval-"))
+            .collect();
+        let found = std::collections::BTreeSet::from_iter(found);
+        assert_eq!(found.iter().collect::<Vec<_>>(), written, "{folder}");
+    }
+    for (eval, id, name) in [("eval-1", 1, "1"), ("eval-2", 2, "leap-year"), ("eval-5", 5, "a cry")] {
+        let metadata = json(&project, &format!("all/{eval}/eval_metadata.json"));
+        assert_eq!((&metadata["eval_id"], &metadata["eval_name"]), (&json!(id), &json!(name)));
+    }
+    let metadata = json(&project, "all/eval-2/eval_metadata.json");
+    let statement = metadata["assertions"][0].as_str().expect("a text");
+    assert!(statement.ends_with("February has one day more"), "{statement}");
+    let benchmark = json(&project, "all/benchmark.json");
+    assert_eq!(benchmark["metadata"]["evals_run"], json!([1, 2, 5]));
+    let of_five = benchmark["runs"].as_array().expect("runs").iter().find(|run| run["eval_id"] == 5);
+    assert_eq!(of_five.expect("a run")["eval_name"], "a cry");
+    // What the agent wrote and what it said are two things.
+    let outputs = "all/eval-5/with_skill/run-1/outputs";
+    assert_eq!(read(&project, &format!("{outputs}/output.txt")), "made\n");
+    assert_eq!(read(&project, &format!("{outputs}/final-answer.txt")).trim(), "kee-ow");
+}
+
+#[test]
+fn a_trigger_set_beside_evals_leaves_them_their_layout() {
+    let project = Project::new(&[]);
+    let example = format!("{}/examples/skill-creator/.", env!("CARGO_MANIFEST_DIR"));
+    assert!(Command::new("cp").arg("-r").arg(example).arg(project.path()).status().expect("cp").success());
+    let run = ["run", "plain-contract", "--agent", "builtin", "--script", "script.yaml", "-q"];
+    let ran = project.run(&[&run[..], &["--report", "skill-creator=out"]].concat()).exits(0);
+    let note = "note: skill-creator: plain-contract-trigger-set only measures activation";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    assert!(project.path().join("out/eval-1/with_skill/run-1/grading.json").is_file());
+    let metadata = &json(&project, "out/benchmark.json")["metadata"];
+    assert_eq!(metadata["evals_run"], json!([1, 2]));
+    let model = metadata["executor_model"].as_str().expect("a model");
+    assert!(model.starts_with("claude-"), "it is who was seen, not {model}");
+    // Alone they are written, as there is nothing that they would be in the way of.
+    let args = [&run[..], &["--only", "activation", "--report", "skill-creator=alone"]].concat();
+    project.run(&args).exits(0);
+    assert!(project.path().join("alone/benchmark.json").is_file());
 }

@@ -5,8 +5,10 @@ mod common;
 
 mod command;
 mod counts;
+mod findings;
 mod foreign;
 mod hostile;
+mod versions;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

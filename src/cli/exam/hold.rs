@@ -15,6 +15,7 @@ use crate::cli::{interrupts, runtime, setting, sweep_up};
 use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
+use crate::model::SandboxMode;
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::run::Memory;
@@ -27,7 +28,8 @@ impl Carrying {
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
         self.gates.apply(&mut errand.plan.suites);
-        let prior = errand.prior(!self.no_cache);
+        let walls = setting(&errand.layers, &SANDBOX)?;
+        let prior = errand.prior(walls, &self.env, !self.no_cache);
         let scrubber = errand.scrubber();
         let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
         let jobs = setting(&errand.layers, &JOBS)?;
@@ -35,7 +37,6 @@ impl Carrying {
         let retry =
             Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
         let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
-        let walls = setting(&errand.layers, &SANDBOX)?;
         if !self.quiet || self.dry_run {
             show_plan(&errand.plan, prior.count(), probes.trials.len());
             show_estimate(&errand.plan, &probes, &prior, &errand.project, jobs);
@@ -55,6 +56,8 @@ impl Carrying {
         let sandbox = intake::sandbox(walls, &errand.environment, &errand.plan, out_of_sight)?;
         errand.notices.extend(sandbox.notice().map(str::to_owned));
         let runtime = runtime().context("cannot start")?;
+        let means = intake::means(&errand.plan.suites, &errand.ask, &errand.environment, &shared);
+        let suites = runtime.block_on(means)?;
         let run_dir = errand.open_run(id)?;
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
@@ -62,10 +65,10 @@ impl Carrying {
         sinks.push(Box::new(IndexSink::new(&errand.project, &run_dir)));
         sinks.extend(progress(self.quiet, errand.plan.suites.len(), &errand.environment));
         let hidden = errand.hidden();
-        let Errand { plan, agents, ask, environment, .. } = errand;
+        let Errand { plan, agents, environment, .. } = errand;
         let summary = runtime.block_on(async {
             let exam = Exam {
-                suites: intake::means(&plan.suites, &ask, &environment, &shared).await?,
+                suites,
                 plan,
                 probes,
                 agents,
@@ -91,7 +94,7 @@ impl Carrying {
                 noise,
                 stop_early: self.stop_early,
             };
-            anyhow::Ok(examine(exam, Sinks::new(sinks)).await?)
+            examine(exam, Sinks::new(sinks)).await
         })?;
         Live::clear(run_dir.path());
         if self.keep_workspaces {
@@ -103,8 +106,8 @@ impl Carrying {
 
 impl Errand {
     /// What need not run.
-    fn prior(&self, cached: bool) -> Prior {
-        let mut keys = Keys::new(&self.plan, &self.agents, &self.environment);
+    fn prior(&self, walls: SandboxMode, pass_env: &[String], cached: bool) -> Prior {
+        let mut keys = Keys::new(&self.plan, &self.agents, &self.environment, walls, pass_env);
         let keys = self.plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
         let taped = self.ask.record.is_some() || self.ask.replay.is_some();

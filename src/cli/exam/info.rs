@@ -1,16 +1,20 @@
 //! What a run's record says of it before its first trial.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use crate::dialects;
+use crate::model::{Digest, SkillRef, Suite};
 use crate::plan::Plan;
-use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSuite};
+use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite};
+use crate::versions::Contents;
 
 pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+    let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
         let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
         let suite = dialects::to_native(&planned.suite, &folder);
-        RunSuite { origin: planned.suite.origin.clone(), suite }
+        RunSuite { origin: planned.suite.origin.clone(), suite, skill: digests.under_test(&planned.suite) }
     });
     let settings = plan.suites.iter().map(|planned| {
         let rows = planned.settings.explain().into_iter();
@@ -41,5 +45,19 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         notices,
         graded_from: None,
         replayed: false,
+    }
+}
+
+/// What skills hold. Many suites may be about one.
+#[derive(Default)]
+struct Digests(HashMap<PathBuf, Option<Digest>>);
+
+impl Digests {
+    /// `None` where there is no skill, or not one, or it is no folder.
+    fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
+        let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
+        let held = || Contents::of(path).and_then(|contents| contents.digest()).ok();
+        let digest = self.0.entry(path.clone()).or_insert_with(held).clone()?;
+        Some(RunSkill { path: path.clone(), digest })
     }
 }

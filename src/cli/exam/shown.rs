@@ -1,6 +1,6 @@
 //! What the user is shown of a plan before it is carried out, and while.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -17,7 +17,12 @@ use crate::store::Index;
 const MOST_SUITES: usize = 12;
 
 pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
-    let cases: usize = plan.suites.iter().map(|planned| planned.suite.cases.len()).sum();
+    // Of the cases only those that were not left out by a filter.
+    let mut suites: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for trial in &plan.trials {
+        suites.entry(trial.suite).or_default().insert(trial.case);
+    }
+    let cases: usize = suites.values().map(BTreeSet::len).sum();
     let mut agents: Vec<&str> = plan.trials.iter().map(|trial| trial.condition.agent.as_str()).collect();
     agents.sort_unstable();
     agents.dedup();
@@ -25,7 +30,7 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         "plan: {} of {} in {} with {}",
         counted(plan.trials.len(), "trial"),
         counted(cases, "case"),
-        counted(plan.suites.len(), "suite"),
+        counted(suites.len(), "suite"),
         agents.join(", ")
     );
     if reused > 0 {
@@ -38,9 +43,9 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         let many = counted(probes, "probe");
         say!("  {many} before, one per agent and skill whose activation is measured (--no-probe: none)");
     }
-    let (shown, more) = plan.suites.split_at(plan.suites.len().min(MOST_SUITES));
-    for planned in shown {
-        let limits = planned.suite.cases.iter().map(|case| planned.limit(case));
+    for (suite, cases) in suites.iter().take(MOST_SUITES) {
+        let planned = &plan.suites[*suite];
+        let limits = cases.iter().map(|case| planned.limit(&planned.suite.cases[*case]));
         let longest = limits.max().unwrap_or(planned.settings.timeout.value);
         let scripted = if planned.script.is_some() { ", the model's answers are scripted" } else { "" };
         let rivals: Vec<&str> = planned.suite.rivals.iter().map(|rival| rival.name.as_str()).collect();
@@ -49,13 +54,14 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
         say!(
             "  {}: {}, at most {} each{}{scripted}",
             safe(&planned.suite.name),
-            counted(planned.suite.cases.len(), "case"),
+            counted(cases.len(), "case"),
             format_duration(longest),
             safe(&beside)
         );
     }
-    if !more.is_empty() {
-        say!("  and {}; practicum list names them all", counted(more.len(), "more suite"));
+    if suites.len() > MOST_SUITES {
+        let more = counted(suites.len() - MOST_SUITES, "more suite");
+        say!("  and {more}; practicum list names them all");
     }
 }
 

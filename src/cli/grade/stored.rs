@@ -69,7 +69,13 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
     let graded_from = Some(from.id().to_owned());
     let (scripted, replayed) = (made.scripted, made.replayed);
-    run_dir.write_info(&RunInfo { graded_from, replayed, ..info(&plan, &run_dir, scripted, notices) })?;
+    let mut again = RunInfo { graded_from, replayed, ..info(&plan, &run_dir, scripted, notices) };
+    // What ran is the skill as it was then, whatever has become of it.
+    for suite in &mut again.suites {
+        let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
+        suite.skill = ran.and_then(|ran| ran.skill.clone());
+    }
+    run_dir.write_info(&again)?;
     Live::mark(run_dir.path(), &Rooms::place(run_dir.id())).context("cannot mark the run")?;
     let scrubber = Scrubber::new(&environment);
     let progress = Progress::new(std::io::stderr(), Suites::of(plan.suites.len()));

@@ -187,14 +187,19 @@ impl<'l> Loop<'l> {
             self.report(round, Some(version), &decision, candidate.pass_rate, looks.verdict, proposal);
             best = winner.clone();
             self.state.best = Some(winner.clone());
-            if may_reach_target && self.is_good_enough(&best) {
-                return Ok(Stopped::Target);
-            }
-            if flat == MOST_FLAT {
-                return Ok(Stopped::Flat);
-            }
-            if round < self.options.rounds {
-                next = self.analysed(&winner, &loser, &looks, round)?;
+            let stopped = match () {
+                () if may_reach_target && self.is_good_enough(&best) => Some(Stopped::Target),
+                () if flat == MOST_FLAT => Some(Stopped::Flat),
+                () if round == self.options.rounds => Some(Stopped::Rounds),
+                () => None,
+            };
+            match (stopped, self.analysed(&winner, &loser, &looks, round)) {
+                (None, analysed) => next = analysed?,
+                // Why one is better is worth knowing, and takes nothing from what was reached without it.
+                (Some(stopped), Ok(_) | Err(Halt::Interrupted | Halt::OutOfTime | Halt::OutOfMoney)) => {
+                    return Ok(stopped);
+                }
+                (Some(_), Err(failed @ Halt::Failed(_))) => return Err(failed),
             }
         }
         Ok(Stopped::Rounds)

@@ -17,6 +17,8 @@ struct World {
     /// Steps that were begun; the step with this number is where the program is killed.
     begun: usize,
     killed_at: Option<usize>,
+    /// And with this, where the user ends it.
+    stopped_at: Option<usize>,
     usd_each: f64,
     /// What was spent in a run before the kill.
     usd_lost: f64,
@@ -33,6 +35,7 @@ impl World {
             propose,
             begun: 0,
             killed_at: None,
+            stopped_at: None,
             usd_each: 0.1,
             usd_lost: 0.0,
             mute: false,
@@ -42,7 +45,11 @@ impl World {
 
     fn begin(&mut self) -> Result<(), Halt> {
         self.begun += 1;
-        if self.killed_at == Some(self.begun) { Err(Halt::failed("killed")) } else { Ok(()) }
+        match Some(self.begun) {
+            now if now == self.killed_at => Err(Halt::failed("killed")),
+            now if now == self.stopped_at => Err(Halt::Interrupted),
+            Some(_) | None => Ok(()),
+        }
     }
 
     fn proposal(&self, files: &Path) -> Proposal {
@@ -213,9 +220,23 @@ fn two_defects_are_mended_in_two_rounds() {
     assert_eq!((improved.baseline_pass_rate, improved.best_pass_rate), (Some(1.0 / 3.0), Some(1.0)));
     assert_eq!(improved.rounds.iter().filter(|round| round.accepted).count(), 2);
     assert!(bench.skill().contains("First right. Second right."));
-    assert!(bench.versions.workspace().join("rounds/1/analysis.json").exists());
+    for round in [1, 2] {
+        let analysis = bench.versions.workspace().join(format!("rounds/{round}/analysis.json"));
+        assert!(analysis.exists(), "also of the round that ends it: {round}");
+    }
     let listed = bench.versions.listed().expect("listed");
     assert_eq!((listed.best, listed.current_version, listed.changed), (Some(2), Some(2), false));
+}
+
+/// What is left then is only to say why, which nobody has to wait for.
+#[test]
+fn who_stops_it_after_the_target_is_reached_has_reached_it() {
+    let (bench, mut world) = (Bench::new(), World::new(&CASES, diligent));
+    world.stopped_at = Some(8);
+    let improved = bench.improve(&mut world, &options());
+    assert_eq!((improved.stopped, improved.best, improved.applied), (Stopped::Target, Some(2), true));
+    assert_eq!(world.begun, 8);
+    assert!(!bench.versions.workspace().join("rounds/2/analysis.json").exists());
 }
 
 #[test]

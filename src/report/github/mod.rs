@@ -7,6 +7,7 @@ use std::io::Write;
 
 use self::place::Places;
 use super::markup::{cut, one_line};
+use super::results::Trouble;
 use super::{Addition, Form, Report, Results};
 use crate::model::{TrialRecord, Verdict};
 
@@ -33,24 +34,34 @@ const LONGEST_MESSAGE: usize = 1000;
 
 fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let mut places = Places::new(results);
-    for (index, trial) in results.troubles().enumerate() {
-        let record = trial?;
-        if index == MOST_ANNOTATIONS {
-            let (of, _) = results.totals();
-            let left = usize::try_from(of.failed + of.not_scored).unwrap_or(usize::MAX) - index;
-            return writeln!(out, "::notice::and {left} more trials did not pass");
+    let mut left = 0;
+    for (index, trouble) in results.troubles().enumerate() {
+        let trouble = trouble?;
+        if index >= MOST_ANNOTATIONS {
+            left += 1;
+            continue;
         }
-        let level = match record.verdict {
-            Verdict::Fail => "error",
-            Verdict::NotScored(_) | Verdict::Pass => "warning",
+        let (suite, case, level, message) = match &trouble {
+            Trouble::Case(case, rate) => {
+                (&case.suite, &case.id, "error", cut(&rate.in_words(), LONGEST_MESSAGE))
+            }
+            Trouble::Trial(record) => {
+                let level = match record.verdict {
+                    Verdict::Fail => "error",
+                    Verdict::NotScored(_) | Verdict::Pass => "warning",
+                };
+                (&record.suite, &record.case, level, message(record))
+            }
         };
-        let place = places.of(&record.suite, &record.case);
+        let place = places.of(suite, case);
         let place = place.map(|place| format!("file={},line={},", property(&place.file), place.line));
-        let title = property(&format!("{} of {}", one_line(&record.case), one_line(&record.suite)));
-        let message = data(&message(&record));
-        writeln!(out, "::{level} {}title={title}::{message}", place.unwrap_or_default())?;
+        let title = property(&format!("{} of {}", one_line(case), one_line(suite)));
+        writeln!(out, "::{level} {}title={title}::{}", place.unwrap_or_default(), data(&message))?;
     }
-    Ok(())
+    match left {
+        0 => Ok(()),
+        left => writeln!(out, "::notice::and {left} more trials did not pass"),
+    }
 }
 
 /// What was wrong, a line a check.

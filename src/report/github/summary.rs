@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use crate::model::{CaseSummary, CheckResult, Standing, Verdict};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, FireRate, Standing, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::{cut, markdown};
 use crate::report::results::Results;
@@ -49,6 +49,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     }
     writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;
+    if let Some(words) = figures::by_rate(summary) {
+        writeln!(out, "- {words}")?;
+    }
     let activation = summary.activation.as_ref().map(figures::activation);
     let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
@@ -66,6 +69,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     troubles(results, out)?;
+    findings(results, out)?;
     writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
 }
 
@@ -75,14 +79,14 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         .summary
         .cases
         .iter()
-        .filter(|case| case.is_examined() && case.failed + case.not_scored > 0)
+        .filter(|case| case.is_examined() && case.standing() != CaseStanding::Passed && case.trials() > 0)
         .collect();
     if troubled.is_empty() {
         return Ok(());
     }
     writeln!(out, "\n### Did not pass\n\n| case | passed | what was wrong |\n|---|---|---|")?;
     for case in troubled.iter().take(MOST_CASES) {
-        let mut wrong = Vec::new();
+        let mut wrong: Vec<String> = case.deciding_rate().map(FireRate::in_words).into_iter().collect();
         for trial in results.trials(case) {
             let record = trial?;
             if record.verdict == Verdict::Pass {
@@ -95,7 +99,7 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             wrong.extend(failed.take(MOST_CHECKS).map(in_words));
             break;
         }
-        let runs = case.passed + case.failed + case.not_scored;
+        let runs = case.trials();
         let wrong: Vec<String> = wrong.iter().map(|text| markdown(&cut(text, LONGEST_TEXT))).collect();
         let name = markdown(&format!("{} ({})", case.id, case.agent));
         writeln!(out, "| {name} | {}/{runs} | {} |", case.passed, wrong.join("<br>"))?;
@@ -103,6 +107,22 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     match troubled.len().saturating_sub(MOST_CASES) {
         0 => Ok(()),
         more => writeln!(out, "\nand {more} more cases"),
+    }
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let findings = &results.summary.eval_findings;
+    if findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n### Findings about the evals\n")?;
+    for finding in findings.iter().take(MOST_CASES) {
+        writeln!(out, "- {}", markdown(&cut(&finding.in_words(), LONGEST_TEXT)))?;
+    }
+    match findings.len().saturating_sub(MOST_CASES) {
+        0 => Ok(()),
+        more => writeln!(out, "- and {}", counted(more, "more finding")),
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use super::charts;
 use super::steps::{Allowance, transcript};
-use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict, counted};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::{cut, html, one_line};
 use crate::report::results::{Questions, Results};
@@ -46,10 +46,10 @@ impl Stand {
     }
 
     fn of_case(case: &CaseSummary) -> Self {
-        match (case.failed, case.not_scored, case.passed) {
-            (1.., _, _) => Stand::Failed,
-            (0, 0, 1..) => Stand::Passed,
-            (0, _, _) => Stand::Unscored,
+        match case.standing() {
+            CaseStanding::Failed => Stand::Failed,
+            CaseStanding::Passed => Stand::Passed,
+            CaseStanding::Unscored => Stand::Unscored,
         }
     }
 
@@ -155,7 +155,7 @@ fn one(
         .iter()
         .map(|case| {
             let arm = if group.arms.len() > 1 { html(&case.arm) } else { String::new() };
-            let runs = case.passed + case.failed + case.not_scored;
+            let runs = case.trials();
             format!("<small>{arm}</small> {}/{runs}", case.passed)
         })
         .collect();
@@ -189,8 +189,11 @@ fn one(
     writeln!(out, "</details>")
 }
 
-/// What was wrong in the first trial that did not pass, in one line.
+/// What was wrong, in one line: the rate that decides, else the first trial that did not pass.
 fn first_trouble(results: &Results, case: &CaseSummary) -> std::io::Result<Option<String>> {
+    if let Some(rate) = case.deciding_rate() {
+        return Ok(Some(rate.in_words()));
+    }
     for trial in results.trials(case) {
         let record = trial?;
         let failed = record.checks.iter().find(|check| check.required && check.verdict == Verdict::Fail);
@@ -284,8 +287,10 @@ fn checks(questions: &Questions<'_>, record: &TrialRecord, out: &mut dyn Write) 
             html(&cut(&check.rationale, LONGEST_TEXT))
         )?;
         let lines = check.evidence.iter().map(|line| (line, "evidence"));
-        let flags = check.flags.iter().map(|line| (line, "flag"));
-        for (line, class) in lines.chain(flags).take(MOST_EVIDENCE) {
+        let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
+        let flags = check.flags.iter().chain(&weak).map(|line| (line, "flag"));
+        // Doubts come first: they are few, and must not be lost behind much evidence.
+        for (line, class) in flags.chain(lines).take(MOST_EVIDENCE) {
             writeln!(out, "<pre class=\"{class}\" dir=\"auto\">{}</pre>", html(&cut(line, LONGEST_TEXT)))?;
         }
         writeln!(out, "</div></li>")?;

@@ -9,11 +9,11 @@ mod steps;
 
 use std::io::Write;
 
-use super::markup::html;
+use super::markup::{cut, html};
 use super::{Form, Report, Results, figures, when};
 use crate::model::{
-    ActivationRates, ActivationSummary, ArmsSummary, Estimate, GateResult, ProbeRecord, Rivals, SkillJudged,
-    Standing, Totals, counted,
+    ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, GateResult, ProbeRecord, Rivals,
+    SkillJudged, Standing, Totals, counted,
 };
 use crate::stats::{f1_band, rate_band};
 
@@ -23,6 +23,10 @@ pub static REPORT: Report = Report {
     form: Form::File(write),
     adds: None,
 };
+
+/// What judges said of the evals: how much of it is shown at once, and how much of each text.
+const MOST_FINDINGS: usize = 8;
+const LONGEST_FINDING: usize = 1000;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -134,6 +138,9 @@ fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(found) = &summary.arms {
         arms(found, out)?;
     }
+    if !summary.eval_findings.is_empty() {
+        findings(&summary.eval_findings, out)?;
+    }
     writeln!(out, "</div>")?;
     if let Some(found) = &summary.activation {
         activation(found, out)?;
@@ -168,6 +175,24 @@ fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
         let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
         let others: Vec<&GateResult> = gates.iter().filter(|gate| !is_shown(gate)).collect();
         gate_table(&others, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(of: &[EvalFinding], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>Findings about the evals</h2>")?;
+    let line = |finding: &EvalFinding| html(&cut(&finding.in_words(), LONGEST_FINDING));
+    let (shown, more) = of.split_at(of.len().min(MOST_FINDINGS));
+    for finding in shown {
+        writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
+    }
+    if !more.is_empty() {
+        writeln!(out, "<details><summary>{}</summary>", counted(more.len(), "more finding"))?;
+        for finding in more {
+            writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
+        }
         writeln!(out, "</details>")?;
     }
     writeln!(out, "</div>")

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use super::{cells, plain};
+use super::{cases, cells, plain};
 use crate::model::{
     ActivationOutcome, ActivationPart, ActivationRates, CaseSummary, PredictedActivation, counted,
 };
@@ -160,13 +160,15 @@ fn line(questions: &Questions<'_>, case: &CaseSummary, count: u64, runs: u64, wh
     if case.mode != "baseline" {
         words.push(format!("mode {}", case.mode));
     }
+    let by_rate = cases::by_rate(case).map(|words| format!("\n  - {}", plain(&words)));
     let note = questions.note(&case.suite, &case.id).map(|note| format!("\n  - Rationale: {}", plain(note)));
     format!(
-        "- **{}** ({}): {}\n  - Prompt: {}{}",
+        "- **{}** ({}): {}\n  - Prompt: {}{}{}",
         plain(&case.id),
         plain(&case.suite),
         plain(&words.join(", ")),
         plain(&cut(&prompt, LONGEST_PROMPT)),
+        by_rate.unwrap_or_default(),
         note.unwrap_or_default()
     )
 }

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::plain;
-use crate::model::{CaseSummary, CheckResult, TrialRecord, Verdict, counted};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -15,8 +15,9 @@ const LONGEST_TEXT: usize = 600;
 
 pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let questions = results.questions();
+    // All there is to say of the others stands under activation.
     let told: Vec<&CaseSummary> =
-        results.summary.cases.iter().filter(|case| !is_only_about_activation(case)).collect();
+        results.summary.cases.iter().filter(|case| !case.is_only_about_activation()).collect();
     if told.is_empty() {
         return Ok(());
     }
@@ -25,11 +26,6 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         one(results, &questions, case, out)?;
     }
     Ok(())
-}
-
-/// Whether all there is to say of it stands under activation.
-fn is_only_about_activation(case: &CaseSummary) -> bool {
-    case.fire_rate.is_some() && case.checks.len() <= 1
 }
 
 fn one(
@@ -42,18 +38,29 @@ fn one(
     words.extend(case.model.clone());
     words.extend([case.arm.clone(), case.mode.clone()]);
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
-    let runs = case.passed + case.failed + case.not_scored;
+    let runs = case.trials();
     let rate = figures::pass_rate(&case.pass_rate);
     writeln!(out, "{} of {} passed; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
+    if let Some(words) = by_rate(case) {
+        writeln!(out, "{}\n", plain(&words))?;
+    }
     if !case.checks.is_empty() {
-        writeln!(out, "| check | passed | failed | not scored | mean score |\n|---|---|---|---|---|")?;
+        writeln!(
+            out,
+            "| check | passed | failed | not scored | agreement | mean score |\n|---|---|---|---|---|---|"
+        )?;
     }
     for check in &case.checks {
         let wording = questions.wording(&case.suite, &case.id, &check.id);
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
-        let mean = check.mean_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.2}"));
+        let figure = |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+        let (agreement, mean) = (figure(check.agreement), figure(check.mean_score));
         let name = plain(&cut(&name, LONGEST_TEXT));
-        writeln!(out, "| {name} | {} | {} | {} | {mean} |", check.passed, check.failed, check.not_scored)?;
+        writeln!(
+            out,
+            "| {name} | {} | {} | {} | {agreement} | {mean} |",
+            check.passed, check.failed, check.not_scored
+        )?;
     }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {
@@ -77,6 +84,17 @@ fn one(
     Ok(())
 }
 
+/// How a case stands that a rate decides, and why.
+pub fn by_rate(case: &CaseSummary) -> Option<String> {
+    let rate = case.deciding_rate()?;
+    let word = match case.standing() {
+        CaseStanding::Passed => "passes",
+        CaseStanding::Failed => "fails",
+        CaseStanding::Unscored => "is not measured",
+    };
+    Some(format!("The case {word}: {}.", rate.in_words()))
+}
+
 fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     let said = |text: &str| plain(&cut(text, LONGEST_TEXT));
     let head = match &record.verdict {
@@ -97,9 +115,6 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     }
     for note in &record.notes {
         writeln!(out, "  - note: {}", said(note))?;
-    }
-    for line in &record.remarks.uncovered {
-        writeln!(out, "  - no check is about: {}", said(line))?;
     }
     for claim in record.remarks.claims.iter().filter(|claim| !claim.verified) {
         let words = format!("claims without support: {} ({})", claim.claim, claim.evidence);

@@ -5,7 +5,7 @@ mod cases;
 
 use std::io::Write;
 
-use super::markup::markdown as plain;
+use super::markup::{cut, markdown as plain};
 use super::{Form, Report, Results, figures, when};
 use crate::model::{Estimate, SkillJudged, Standing, Totals};
 
@@ -15,6 +15,8 @@ pub static REPORT: Report = Report {
     form: Form::File(write),
     adds: None,
 };
+
+const LONGEST_FINDING: usize = 1000;
 
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
@@ -49,6 +51,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     }
     cases::write(results, out)?;
+    findings(results, out)?;
     methodology(results, out)
 }
 
@@ -89,6 +92,18 @@ fn cells(of: Estimate) -> String {
     let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
     let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
     format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    if results.summary.eval_findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Findings about the evals\n")?;
+    for finding in &results.summary.eval_findings {
+        writeln!(out, "- {}", plain(&cut(&finding.in_words(), LONGEST_FINDING)))?;
+    }
+    Ok(())
 }
 
 fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
@@ -136,6 +151,7 @@ const METHOD: &str = "\
 - Each trial ran in a clean room of its own, with nothing of the evals in it.
 - Activation is what was seen: the agent's own skill tool, or its reading of the SKILL.md.
 - Brackets are 95 % intervals; runs of one case count as one cluster.
+- Agreement is the share of runs in which a check found what it found in most of them.
 - What has no answer (an error, a time-out, a judge that cannot be understood) is not scored: it is in no
   rate, neither passed nor failed. Undefined rates are shown as –.
 - Precision = TP / (TP + FP), recall = TP / (TP + FN), F1 is their harmonic mean, accuracy = (TP + TN) /

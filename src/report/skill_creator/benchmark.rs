@@ -1,19 +1,36 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::Shape;
 use super::grading::{Graded, Metrics, rounded, tokens};
+use super::numbers::Numbers;
+use super::{Eval, Shape};
 use crate::model::{CaseSummary, TrialRecord, Verdict};
 use crate::report::results::Results;
 use crate::report::{safe, when};
 
 /// The graded runs of an iteration, and what they come to for each configuration.
 pub struct Benchmark {
-    metadata: Value,
+    metadata: Map<String, Value>,
+    /// What was asked for, for as long as no run has told which model answered.
+    executor: Models,
+    analyzer: Models,
     runs: Vec<Value>,
     measures: BTreeMap<String, Measures>,
     notes: Vec<String>,
+}
+
+/// The models that were seen at work, else the one that was asked for.
+struct Models {
+    asked: String,
+    seen: BTreeSet<String>,
+}
+
+impl Models {
+    fn in_words(&self) -> String {
+        let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
+        safe(&if seen.is_empty() { self.asked.clone() } else { seen.join(", ") })
+    }
 }
 
 #[derive(Default)]
@@ -30,7 +47,7 @@ impl Measures {
 }
 
 impl Benchmark {
-    pub fn new(results: &Results, cases: &[&CaseSummary]) -> Self {
+    pub fn new(results: &Results, cases: &[&CaseSummary], numbers: &Numbers) -> Self {
         let suite = cases.first().map_or("", |case| case.suite.as_str());
         let asked = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
         let skill = asked.map(|of| match &of.suite["skill"] {
@@ -46,39 +63,46 @@ impl Benchmark {
             let position = results.info.suites.iter().position(|of| of.suite["name"] == *suite)?;
             results.info.settings.get(position)?.get(name).map(|setting| setting.value.clone())
         };
-        let ids = super::Ids::of(cases);
-        let mut evals: Vec<u32> = ids.names.iter().map(|name| ids.of_case(name)).collect();
-        evals.sort_unstable();
-        let most = cases.iter().map(|case| case.passed + case.failed + case.not_scored).max();
-        let metadata = json!({
-            "skill_name": safe(name),
-            "skill_path": path.map(|path| safe(&path.display().to_string())).unwrap_or_default(),
-            "executor_model": safe(&model.or_else(|| setting("model")).unwrap_or_default()),
-            "analyzer_model": safe(&setting("judge.model").unwrap_or_default()),
-            "timestamp": when::to_the_second(&results.info.started),
-            "evals_run": evals,
-            "runs_per_configuration": most.unwrap_or_default(),
-        });
-        Self { metadata, runs: Vec::new(), measures: BTreeMap::new(), notes: Vec::new() }
+        let evals: BTreeSet<u32> = cases.iter().map(|case| numbers.of_case(&case.id)).collect();
+        let most = cases.iter().map(|case| case.trials()).max();
+        let models =
+            |asked: Option<String>| Models { asked: asked.unwrap_or_default(), seen: BTreeSet::new() };
+        let metadata = [
+            ("skill_name", json!(safe(name))),
+            ("skill_path", json!(path.map(|path| safe(&path.display().to_string())).unwrap_or_default())),
+            ("timestamp", json!(when::to_the_second(&results.info.started))),
+            ("evals_run", json!(evals)),
+            ("runs_per_configuration", json!(most.unwrap_or_default())),
+        ];
+        Self {
+            metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
+            executor: models(model.or_else(|| setting("model"))),
+            analyzer: models(setting("judge.model")),
+            runs: Vec::new(),
+            measures: BTreeMap::new(),
+            notes: Vec::new(),
+        }
     }
 
     pub fn add(
         &mut self,
-        eval: u32,
+        eval: Eval<'_>,
         configuration: String,
         record: &TrialRecord,
         graded: &Graded,
         metrics: &Metrics,
     ) {
-        let (case, attempt) = (safe(&record.case), record.attempt);
+        let (Eval { id, name }, attempt) = (eval, record.attempt);
+        self.executor.seen.extend(record.model.clone());
+        self.analyzer.seen.extend(record.judging.as_ref().map(|judging| judging.model.clone()));
         if let Verdict::NotScored(why) = &record.verdict {
             let why = safe(&why.in_words());
             self.notes
-                .push(format!("eval {eval} ({case}), {configuration}, run {attempt} is not scored: {why}"));
+                .push(format!("eval {id} ({name}), {configuration}, run {attempt} is not scored: {why}"));
         } else if graded.silent > 0 {
             let silent = graded.silent;
             self.notes.push(format!(
-                "eval {eval} ({case}), {configuration}, run {attempt}: {silent} expectations have no answer"
+                "eval {id} ({name}), {configuration}, run {attempt}: {silent} expectations have no answer"
             ));
         }
         if graded.expectations.is_empty() {
@@ -90,8 +114,8 @@ impl Benchmark {
         measures.tokens.push(tokens(record) as f64);
         let notes: Vec<String> = record.notes.iter().map(|note| safe(note)).collect();
         self.runs.push(json!({
-            "eval_id": eval,
-            "eval_name": case,
+            "eval_id": id,
+            "eval_name": name,
             "configuration": configuration,
             "run_number": attempt,
             "result": {
@@ -113,12 +137,19 @@ impl Benchmark {
         match shape {
             Shape::Agentskills => json!({"run_summary": self.run_summary(shape)}),
             Shape::SkillCreator => json!({
-                "metadata": self.metadata,
+                "metadata": self.metadata(),
                 "runs": self.runs,
                 "run_summary": self.run_summary(shape),
                 "notes": self.notes,
             }),
         }
+    }
+
+    fn metadata(&self) -> Value {
+        let mut metadata = self.metadata.clone();
+        metadata.insert("executor_model".to_owned(), json!(self.executor.in_words()));
+        metadata.insert("analyzer_model".to_owned(), json!(self.analyzer.in_words()));
+        Value::Object(metadata)
     }
 
     fn run_summary(&self, shape: Shape) -> Value {
@@ -193,6 +224,18 @@ mod tests {
         let expected = json!({"pass_rate": 0.5, "time_seconds": 13.0, "tokens": 1700.0});
         assert_eq!(delta(&before, &after, Shape::Agentskills), expected);
         assert_eq!(delta(&after, &before, Shape::SkillCreator)["pass_rate"], "-0.50");
+    }
+
+    #[test]
+    fn a_model_that_was_seen_is_told_before_what_was_asked_for() {
+        for (seen, expected) in [
+            (vec![], "(the provider's default)"),
+            (vec!["claude-a"], "claude-a"),
+            (vec!["claude-b", "claude-a", "claude-b"], "claude-a, claude-b"),
+        ] {
+            let seen = seen.into_iter().map(str::to_owned).collect();
+            assert_eq!(Models { asked: "(the provider's default)".to_owned(), seen }.in_words(), expected);
+        }
     }
 
     #[test]

@@ -63,7 +63,7 @@ pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
     for check in &record.checks {
         let wording = questions.wording(&record.suite, &record.case, &check.check);
         let text = said(wording.unwrap_or(&check.check));
-        for flag in &check.flags {
+        for flag in check.weak.iter().chain(&check.flags) {
             graded.suggestions.push(json!({"assertion": text, "reason": said(flag)}));
         }
         let passed = match check.verdict {

@@ -5,14 +5,17 @@
 
 mod benchmark;
 mod grading;
+mod numbers;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use self::benchmark::Benchmark;
+use self::numbers::Numbers;
+use super::results::Questions;
 use super::{Form, Report, Results, safe};
-use crate::model::{Arm, CaseSummary, TrialRecord};
+use crate::model::{Arm, CaseSummary, CheckSummary, TrialRecord};
 
 pub static REPORT: Report = Report {
     name: "skill-creator",
@@ -35,19 +38,38 @@ pub enum Shape {
     Agentskills,
 }
 
-fn write(results: &Results, folder: &Path, shape: Shape) -> std::io::Result<()> {
-    for (name, cases) in parts(results) {
+fn write(results: &Results, folder: &Path, shape: Shape) -> std::io::Result<Vec<String>> {
+    let (cases, left_out) = with_a_place(results);
+    for (name, cases) in parts(&cases) {
         let folder = name.map_or_else(|| folder.to_owned(), |name| folder.join(name));
         part(results, &cases, &folder, shape)?;
     }
-    Ok(())
+    Ok(left_out)
+}
+
+/// The cases that are written, and notes on those that are not: the layout has no place for a suite that only
+/// measures activation, and beside one that has, it would take the layout away from that.
+fn with_a_place(results: &Results) -> (Vec<&CaseSummary>, Vec<String>) {
+    let all = &results.summary.cases;
+    let only_activation = |suite: &&str| {
+        let mut cases = all.iter().filter(|case| case.suite == *suite);
+        cases.all(CaseSummary::is_only_about_activation)
+    };
+    let (left_out, placed): (Vec<&str>, Vec<&str>) = results.suites().into_iter().partition(only_activation);
+    if placed.is_empty() {
+        return (all.iter().collect(), Vec::new());
+    }
+    let note =
+        |suite: &&str| format!("{suite} only measures activation, which has no place among these files");
+    let cases = all.iter().filter(|case| placed.contains(&case.suite.as_str())).collect();
+    (cases, left_out.iter().map(note).collect())
 }
 
 /// The cases of a run, in folders of their own where more than the arms differ: the files have no room
 /// for several suites, agents, models or modes.
-fn parts(results: &Results) -> Vec<(Option<String>, Vec<&CaseSummary>)> {
+fn parts<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSummary>)> {
     let mut parts: Vec<(String, Vec<&CaseSummary>)> = Vec::new();
-    for case in &results.summary.cases {
+    for case in cases.iter().copied() {
         let words = [Some(&case.suite), Some(&case.agent), case.model.as_ref(), Some(&case.mode)];
         let name = words.map(|word| word.map_or("", String::as_str)).join(" ");
         match parts.iter_mut().find(|(known, _)| *known == name) {
@@ -64,13 +86,14 @@ fn parts(results: &Results) -> Vec<(Option<String>, Vec<&CaseSummary>)> {
 }
 
 fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) -> std::io::Result<()> {
-    let ids = Ids::of(cases);
+    let numbers = Numbers::of(results, cases);
     let questions = results.questions();
-    let mut benchmark = Benchmark::new(results, cases);
+    let mut benchmark = Benchmark::new(results, cases, &numbers);
     for case in cases {
-        let id = ids.of_case(&case.id);
+        let id = numbers.of_case(&case.id);
+        let name = safe(name(results, &questions, case).unwrap_or(&case.id));
         let eval = folder.join(format!("eval-{id}"));
-        let runs = case.passed + case.failed + case.not_scored;
+        let runs = case.trials();
         for trial in results.trials(case) {
             let record = trial?;
             let run = run_folder(results, &eval, &record, runs, shape);
@@ -82,11 +105,14 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
             if !graded.expectations.is_empty() {
                 put(&run.join("grading.json"), &grading::document(&record, &graded, &metrics, shape))?;
             }
-            benchmark.add(id, configuration(results, &record), &record, &graded, &metrics);
+            let eval = Eval { id, name: &name };
+            benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
         }
         let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
-        let metadata = json!({"eval_id": id, "eval_name": safe(&case.id), "prompt": safe(&prompt),
-            "assertions": case.checks.iter().map(|check| safe(&check.id)).collect::<Vec<String>>()});
+        let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
+        let said = |check: &CheckSummary| safe(wording(check).unwrap_or(&check.id));
+        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": safe(&prompt),
+            "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
         if shape == Shape::SkillCreator {
             put(&eval.join("eval_metadata.json"), &metadata)?;
         }
@@ -116,41 +142,28 @@ fn configuration(results: &Results, record: &TrialRecord) -> String {
     }
 }
 
-/// The numbers of the evals: their own where all have one, else their places.
-struct Ids {
-    names: Vec<String>,
-    own: bool,
+/// An eval, as the files name it.
+#[derive(Clone, Copy)]
+struct Eval<'n> {
+    id: u32,
+    name: &'n str,
 }
 
-impl Ids {
-    fn of(cases: &[&CaseSummary]) -> Self {
-        let mut names: Vec<String> = Vec::new();
-        for case in cases {
-            if !names.contains(&case.id) {
-                names.push(case.id.clone());
-            }
-        }
-        // 01 and 1 are two cases and one number.
-        let own =
-            names.iter().all(|name| name.parse::<u32>().is_ok_and(|number| number.to_string() == *name));
-        Self { names, own }
-    }
-
-    fn of_case(&self, id: &str) -> u32 {
-        let place = self.names.iter().position(|name| name == id).unwrap_or_default();
-        let place = u32::try_from(place + 1).unwrap_or(u32::MAX);
-        if self.own { id.parse().unwrap_or(place) } else { place }
-    }
+/// What the eval is called, where that is not its id. In other formats a note is no name but a reason.
+fn name<'r>(results: &Results, questions: &Questions<'r>, case: &CaseSummary) -> Option<&'r str> {
+    let asked = results.info.suites.iter().find(|of| of.suite["name"] == *case.suite)?;
+    let names_in_notes = asked.origin.dialect == "skill-creator";
+    questions.note(&case.suite, &case.id).filter(|_| names_in_notes)
 }
 
 /// What the agent said last and what it wrote, as far as it was kept.
 fn copy_outputs(trial: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
+    let files = trial.join("files");
     let said = trial.join("output.txt");
     if said.is_file() {
-        std::fs::copy(&said, to.join("output.txt"))?;
+        std::fs::copy(&said, to.join(free_name(&files)))?;
     }
-    let files = trial.join("files");
     for entry in ignore::WalkBuilder::new(&files).standard_filters(false).follow_links(false).build() {
         let Ok(entry) = entry else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -164,6 +177,14 @@ fn copy_outputs(trial: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// What the final answer is called: a file of the agent's keeps its name.
+fn free_name(files: &Path) -> String {
+    let first = ["output.txt", "final-answer.txt"].map(str::to_owned);
+    let names = first.into_iter().chain((2..=u32::MAX).map(|number| format!("final-answer-{number}.txt")));
+    let is_free = |name: &String| files.join(name).symlink_metadata().is_err();
+    names.into_iter().find(is_free).unwrap_or_default()
+}
+
 fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().take(60).map(plain).collect()
@@ -171,21 +192,4 @@ fn file_name(name: &str) -> String {
 
 fn put(path: &Path, document: &Value) -> std::io::Result<()> {
     std::fs::write(path, format!("{document:#}\n"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn evals_keep_their_numbers_where_all_have_one() {
-        let ids = |names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
-            let own = names.iter().all(|name| name.parse::<u32>().is_ok_and(|n| n.to_string() == *name));
-            Ids { names, own }
-        };
-        assert_eq!(ids(&["7", "3"]).of_case("3"), 3);
-        assert_eq!(ids(&["7", "three"]).of_case("three"), 2);
-        assert_eq!(ids(&["1", "01"]).of_case("01"), 2, "two cases never share a number");
-    }
 }

@@ -24,8 +24,9 @@ export function stateMark(state) {
   return { passed: "pass", failed: "fail", running: "running" }[state] ?? "not_scored";
 }
 
-// The verdict of several trials together: any failure is one, else any missing answer.
-export function together({ passed, failed, not_scored: unscored }) {
+// The verdict of a case: what its rate says where that decides, else any failure is one, else any missing answer.
+export function together({ passed, failed, not_scored: unscored, passes }) {
+  if (typeof passes === "boolean") return verdictOf(passes);
   return failed > 0 ? "fail" : unscored > 0 || passed === 0 ? "not_scored" : "pass";
 }
 

@@ -34,6 +34,8 @@ pub struct CaseCell {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// Whether the case passes, where a rate decides that and not each trial; set once the run is over.
+    pub passes: Option<bool>,
 }
 
 fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<Column> {
@@ -48,16 +50,21 @@ fn column(row: &Row<'_>, from: usize) -> rusqlite::Result<Column> {
 fn cell(row: &Row<'_>, from: usize) -> rusqlite::Result<CaseCell> {
     let count = |at: usize| row.get::<_, i64>(from + at).map(i64::unsigned_abs);
     let (trials, told, passed) = (count(4)?, count(5)?, count(6)?);
-    Ok(CaseCell { column: column(row, from)?, passed, failed: told - passed, not_scored: trials - told })
+    let (failed, not_scored) = (told - passed, trials - told);
+    Ok(CaseCell { column: column(row, from)?, passed, failed, not_scored, passes: None })
 }
 
-const CELL: &str = "agent, model, arm, mode, count(*), count(verdict), ifnull(sum(verdict), 0)";
+const CELL: &str = "t.agent, t.model, t.arm, t.mode, count(*), count(t.verdict), ifnull(sum(t.verdict), 0)";
+
+/// What joins trials with how their case was decided.
+const SAME_CELL: &str = "ON d.run = t.run AND d.suite = t.suite AND d.case_id = t.case_id
+    AND d.agent = t.agent AND d.model IS t.model AND d.arm = t.arm AND d.mode = t.mode";
 
 impl Index {
     /// The suites of a run against all that their trials were run under.
     pub fn suite_cells_of(&self, run: &str) -> Result<Vec<SuiteRow>, IndexError> {
         let sql = format!(
-            "SELECT suite, {CELL} FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
+            "SELECT suite, {CELL} FROM trials t WHERE run = (SELECT n FROM runs WHERE id = ?1)
              GROUP BY suite, agent, model, arm, mode ORDER BY suite, agent, model, mode, arm"
         );
         let mut query = self.db.prepare_cached(&sql)?;
@@ -74,7 +81,7 @@ impl Index {
     }
 
     /// A page of a run's cases after that suite and case, each suite's in the order of the plan. With
-    /// `troubled`, only cases with a trial that did not pass.
+    /// `troubled`, only cases that did not pass everywhere.
     pub fn cases_of(
         &self,
         run: &str,
@@ -91,13 +98,15 @@ impl Index {
                      ?2, ifnull((SELECT place FROM cases WHERE run = (SELECT n FROM r) AND suite = ?2 AND case_id = ?3), 0)))
                  AND EXISTS (
                      SELECT 1 FROM trials t
+                     LEFT JOIN decided d {SAME_CELL}
                      WHERE t.run = cases.run AND t.suite = cases.suite AND t.case_id = cases.case_id
-                     AND (NOT ?5 OR t.verdict IS NOT 1))
+                     AND (NOT ?5 OR ifnull(d.passes, t.verdict) IS NOT 1))
                  ORDER BY suite, place LIMIT ?6)
-             SELECT t.suite, t.case_id, {CELL} FROM page
+             SELECT t.suite, t.case_id, max(d.passes), {CELL} FROM page
              JOIN trials t ON t.run = (SELECT n FROM r) AND t.suite = page.suite AND t.case_id = page.case_id
-             GROUP BY t.suite, page.place, t.case_id, agent, model, arm, mode
-             ORDER BY t.suite, page.place, agent, model, mode, arm"
+             LEFT JOIN decided d {SAME_CELL}
+             GROUP BY t.suite, page.place, t.case_id, t.agent, t.model, t.arm, t.mode
+             ORDER BY t.suite, page.place, t.agent, t.model, t.mode, t.arm"
         );
         let mut query = self.db.prepare_cached(&sql)?;
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -105,9 +114,10 @@ impl Index {
         let mut cases: Vec<CaseRow> = Vec::new();
         while let Some(row) = rows.next()? {
             let (suite, case): (String, String) = (row.get(0)?, row.get(1)?);
+            let cell = CaseCell { passes: row.get(2)?, ..cell(row, 3)? };
             match cases.last_mut().filter(|last| last.suite == suite && last.case == case) {
-                Some(last) => last.cells.push(cell(row, 2)?),
-                None => cases.push(CaseRow { suite, case, cells: vec![cell(row, 2)?] }),
+                Some(last) => last.cells.push(cell),
+                None => cases.push(CaseRow { suite, case, cells: vec![cell] }),
             }
         }
         Ok(cases)

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::IndexError;
 use super::said::said;
-use crate::model::{Expect, Summary, TrialRecord, Verdict};
+use crate::model::{CaseSummary, Expect, Summary, TrialRecord, Verdict};
 
 /// So many trials are written at once: few enough that others who write need not wait long.
 const BATCH: u64 = 2000;
@@ -198,7 +198,8 @@ impl<'b> Batch<'b> {
         let Ok(Finished { summary }) = serde_json::from_slice(line) else { return Ok(()) };
         let ungated = summary.has_ungated_failures();
         let examined = summary.examined();
-        let Summary { exit, totals, cost_usd, seconds, .. } = summary;
+        let Summary { exit, totals, cost_usd, seconds, cases, .. } = summary;
+        self.decide(&cases)?;
         self.change.execute(
             "UPDATE runs SET exit = ?2, cost_usd = ?3, seconds = ?4, trials = ?5, passed = ?6, failed = ?7,
                  examined = ?8, examined_passed = ?9, examined_failed = ?10, ungated = ?11
@@ -217,6 +218,20 @@ impl<'b> Batch<'b> {
                 ungated,
             ],
         )?;
+        Ok(())
+    }
+
+    /// Takes over how the cases stand that their rates decide, which no trial of theirs can tell.
+    fn decide(&self, cases: &[CaseSummary]) -> rusqlite::Result<()> {
+        self.change.execute("DELETE FROM decided WHERE run = ?1", [self.n])?;
+        let mut insert = self.change.prepare_cached(
+            "INSERT INTO decided (run, suite, case_id, agent, model, arm, mode, passes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        for (case, rate) in cases.iter().filter_map(|case| Some((case, case.deciding_rate()?))) {
+            let CaseSummary { suite, id, agent, model, arm, mode, .. } = case;
+            insert.execute(params![self.n, suite, id, agent, model, arm, mode, rate.passes])?;
+        }
         Ok(())
     }
 

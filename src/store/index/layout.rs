@@ -7,10 +7,12 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 /// The version of the tables below. A file of an older version is emptied and filled again: all it
 /// holds can be read from the run directories.
-const VERSION: i64 = 4;
+const VERSION: i64 = 5;
 
 /// A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over those that can tell and
 /// nothing can count an absent answer by mistake.
+///
+/// `decided` has the cases that a rate decides and not each trial by itself.
 const TABLES: &str = "
 CREATE TABLE runs (
     n INTEGER PRIMARY KEY,
@@ -39,6 +41,17 @@ CREATE TABLE cases (
     PRIMARY KEY (run, suite, case_id)
 ) WITHOUT ROWID;
 CREATE UNIQUE INDEX cases_in_order ON cases (run, suite, place);
+CREATE TABLE decided (
+    run INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
+    suite TEXT NOT NULL,
+    case_id TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    model TEXT,
+    arm TEXT NOT NULL,
+    mode TEXT NOT NULL,
+    passes INTEGER
+);
+CREATE INDEX decided_of_case ON decided (run, suite, case_id);
 CREATE TABLE trials (
     n INTEGER PRIMARY KEY,
     run INTEGER NOT NULL REFERENCES runs (n) ON DELETE CASCADE,
@@ -82,6 +95,7 @@ const DROPS: &str = "
 DROP TABLE IF EXISTS said;
 DROP TABLE IF EXISTS checks;
 DROP TABLE IF EXISTS trials;
+DROP TABLE IF EXISTS decided;
 DROP TABLE IF EXISTS cases;
 DROP TABLE IF EXISTS runs;
 ";

@@ -5,9 +5,9 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
-use crate::aggregate::{Outcome, SuiteGate, Tally};
+use crate::aggregate::{FireRule, Outcome, SuiteGate, Tally};
 use crate::event::{RunEvent, Sink};
-use crate::model::testing::record;
+use crate::model::testing::{self, record};
 use crate::model::{
     Arm, CheckResult, Ended, Expect, Gate, GateName, Ratio, Scale, TrialId, TrialRecord, Verdict, Why,
 };
@@ -322,6 +322,43 @@ fn what_is_only_compared_with_is_not_among_what_has_to_pass() {
     assert_eq!([told(0), told(1), told(2)], [[1, 0, 1, 0], [2, 1, 0, 1], [2, 1, 0, 1]]);
 }
 
+/// The page shows a case by it, whatever its trials came to.
+#[test]
+fn a_case_that_a_rate_decides_stands_as_the_rate_says() {
+    let store = Store::new();
+    let trial = |case: &str, attempt: u32, expect: Expect, fired: bool| {
+        let right = (expect == Expect::Must) == fired;
+        let verdict = if right { Verdict::Pass } else { Verdict::Fail };
+        TrialRecord { expect: Some(expect), fired: Some(fired), ..record(case, attempt, verdict) }
+    };
+    let (must, must_not) = (Expect::Must, Expect::MustNot);
+    let records = [
+        trial("often", 1, must, true),
+        trial("often", 2, must, false),
+        trial("never", 1, must_not, false),
+        trial("never", 2, must_not, false),
+        record("plain", 1, Verdict::Pass),
+    ];
+    let run = store.run("1", &records, false);
+    let mut tally = Tally::default();
+    for (case, expect, threshold) in [("often", must, 0.5), ("never", must_not, 0.0)] {
+        let rule = FireRule { expect, threshold: Ratio::new(threshold).expect("a ratio") };
+        tally.expect("s", case, &records[0].condition, Some(rule));
+    }
+    records.iter().for_each(|record| tally.add(record));
+    let summary = Box::new(tally.summary("1", &[], 1.0, Outcome::Completed));
+    store.log(&run, &[RunEvent::RunFinished { summary }]);
+    let index = store.index();
+    let stand = |troubled: bool| -> Vec<(String, Option<bool>)> {
+        let cases = index.cases_of("1", None, troubled, 9).expect("cases");
+        cases.into_iter().map(|row| (row.case, row.cells[0].passes)).collect()
+    };
+    let case = |name: &str, passes| (name.to_owned(), passes);
+    let all = [case("often", Some(true)), case("never", Some(false)), case("plain", None)];
+    assert_eq!(stand(false), all);
+    assert_eq!(stand(true), all[1..2]);
+}
+
 #[test]
 fn any_text_can_be_searched_for() {
     let store = Store::new();
@@ -359,16 +396,9 @@ fn verdicts() -> impl Strategy<Value = Verdict> {
 
 fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
     CheckResult {
-        check: id.into(),
-        required: true,
         score: (!matches!(verdict, Verdict::NotScored(_))).then_some(score),
-        verdict,
         scale: (id == "judged").then_some(Scale::Unit),
-        rationale: String::new(),
-        evidence: Vec::new(),
-        weak: None,
-        flags: Vec::new(),
-        votes: Vec::new(),
+        ..testing::check(id, verdict)
     }
 }
 

@@ -1,35 +1,20 @@
 use std::cmp::Ordering;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::history::{History, Version};
-use super::{Contents, ContentsError, Score, swap};
+use super::workspace::{VersionsError, Workspace};
+use super::{Contents, Score, swap};
 use crate::git_ref;
-use crate::model::RelPath;
-use crate::skill::workspace_of;
+use crate::model::Digest;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
 pub struct Versions {
     skill: PathBuf,
-    workspace: PathBuf,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum VersionsError {
-    #[error(transparent)]
-    Contents(#[from] ContentsError),
-    #[error("{0}")]
-    History(String),
-    #[error("there is no version v{0}; practicum versions lists them")]
-    NoVersion(u32),
-    #[error("the files of v{version} are not where {path} says; they cannot be put back")]
-    Gone { version: u32, path: RelPath },
-    #[error("cannot keep versions in {path}: {error}")]
-    Io { path: PathBuf, error: std::io::Error },
+    workspace: Workspace,
 }
 
 /// What taking a snapshot gave.
@@ -81,7 +66,7 @@ impl Versions {
     pub fn of(skill: &Path) -> Result<Self, VersionsError> {
         let contents = Contents::of(skill)?;
         let skill = contents.folder().to_owned();
-        Ok(Self { workspace: workspace_of(&skill), skill })
+        Ok(Self { workspace: Workspace::of(&skill), skill })
     }
 
     pub fn skill(&self) -> &Path {
@@ -89,30 +74,30 @@ impl Versions {
     }
 
     pub fn workspace(&self) -> &Path {
-        &self.workspace
+        self.workspace.path()
     }
 
     pub fn history(&self) -> Result<History, VersionsError> {
-        History::read(&self.workspace).map_err(VersionsError::History)
+        self.workspace.history()
     }
 
     /// Keeps the skill as it is now, unless a version holds just that.
     pub fn snapshot(&self, description: &str) -> Result<Taken, VersionsError> {
         let git_hash = git_ref::commit_of(&self.skill);
-        let _lock = self.lock()?;
+        let _lock = self.workspace.lock()?;
         let mut history = self.history()?;
         let taken = self.take(&mut history, &Contents::of(&self.skill)?, description, git_hash)?;
         history.current_version = taken.version;
-        history.write(&self.workspace).map_err(self.failed())?;
+        self.workspace.write(&history)?;
         Ok(taken)
     }
 
     /// Keeps another state of the skill, which was made elsewhere. The skill itself is still what it was.
     pub fn take_from(&self, folder: &Path, description: &str) -> Result<Taken, VersionsError> {
-        let _lock = self.lock()?;
+        let _lock = self.workspace.lock()?;
         let mut history = self.history()?;
         let taken = self.take(&mut history, &Contents::of(folder)?, description, None)?;
-        history.write(&self.workspace).map_err(self.failed())?;
+        self.workspace.write(&history)?;
         Ok(taken)
     }
 
@@ -123,68 +108,71 @@ impl Versions {
         description: &str,
         git_hash: Option<String>,
     ) -> Result<Taken, VersionsError> {
-        if let Some(version) = self.find(history, contents)? {
-            return Ok(Taken { version, new: false });
+        let digest = contents.digest()?;
+        let known = self.workspace.find(history, &digest);
+        let next = history.next_number();
+        let known = known.and_then(|number| history.versions.iter_mut().find(|kept| kept.version == number));
+        if let Some(known) = &known
+            && self.workspace.files_of(known).is_ok()
+        {
+            return Ok(Taken { version: known.version, new: false });
         }
-        let version = history.next_number();
-        let path = format!("v{version}");
-        // Made aside and moved: a version is whole or not there. What a killed snapshot left gives way.
-        let aside = self.aside()?;
-        std::fs::create_dir(aside.path().join("skill")).map_err(self.failed())?;
-        contents.copy_to(&aside.path().join("skill"))?;
-        let place = self.workspace.join(&path);
-        if place.exists() {
-            std::fs::remove_dir_all(&place).map_err(self.failed())?;
-        }
-        make_readable(aside.path()).map_err(self.failed())?;
-        std::fs::rename(aside.keep(), &place).map_err(self.failed())?;
-        history.versions.push(Version {
-            version,
+        let (number, path) = match &known {
+            Some(graded) => (graded.version, graded.path.clone()),
+            None => {
+                let number = self.workspace.free_number(next, &digest);
+                number
+                    .and_then(|number| Some((number, Version::usual_path(number)?)))
+                    .ok_or(VersionsError::NoVersion(u32::MAX))?
+            }
+        };
+        let version = Version {
+            version: number,
             timestamp: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
             description: description.to_owned(),
             git_hash,
-            path: RelPath::new(&format!("{path}/skill")).ok_or(VersionsError::NoVersion(version))?,
-            average_score: None,
-        });
-        Ok(Taken { version, new: true })
+            average_score: known.as_ref().and_then(|graded| graded.average_score),
+            path,
+        };
+        self.put_away(contents, &digest, &version)?;
+        match known {
+            Some(graded) => *graded = version,
+            None => history.versions.push(version),
+        }
+        Ok(Taken { version: number, new: true })
     }
 
-    /// The latest version that holds just this.
-    fn find(&self, history: &History, contents: &Contents) -> Result<Option<u32>, VersionsError> {
-        let wanted = contents.digest()?;
-        for version in history.versions.iter().rev() {
-            let kept = self.files_of(version).ok().and_then(|folder| Contents::of(&folder).ok());
-            if kept.is_some_and(|kept| kept.digest().is_ok_and(|digest| digest == wanted)) {
-                return Ok(Some(version.version));
-            }
+    /// Made aside and moved: a version's files are whole or not there.
+    fn put_away(&self, contents: &Contents, digest: &Digest, version: &Version) -> Result<(), VersionsError> {
+        let place = version.path.under(self.workspace.path());
+        if self.workspace.holds(&place, digest) {
+            return Ok(());
         }
-        Ok(None)
+        let aside = self.workspace.aside()?;
+        let whole = aside.path().join("skill");
+        std::fs::create_dir(&whole).map_err(self.workspace.failed())?;
+        contents.copy_to(&whole)?;
+        let moved = place.parent().map_or(Ok(()), std::fs::create_dir_all);
+        moved.and_then(|()| std::fs::rename(&whole, &place)).map_err(self.workspace.failed())
     }
 
     /// The version that the skill is now, if it is one.
     pub fn holding(&self) -> Result<Option<u32>, VersionsError> {
-        self.find(&self.history()?, &Contents::of(&self.skill)?)
+        Ok(self.workspace.find(&self.history()?, &Contents::of(&self.skill)?.digest()?))
     }
 
     /// The folder with a version's files. What a history from elsewhere says must not lead out of the
     /// workspace.
     pub fn files(&self, number: u32) -> Result<PathBuf, VersionsError> {
         let history = self.history()?;
-        self.files_of(history.version(number).ok_or(VersionsError::NoVersion(number))?)
-    }
-
-    fn files_of(&self, version: &Version) -> Result<PathBuf, VersionsError> {
-        let gone = || VersionsError::Gone { version: version.version, path: version.path.clone() };
-        let folder = version.path.under(&self.workspace).canonicalize().map_err(|_| gone())?;
-        let inside = self.workspace.canonicalize().is_ok_and(|workspace| folder.starts_with(workspace));
-        if inside { Ok(folder) } else { Err(gone()) }
+        self.workspace.files_of(history.version(number).ok_or(VersionsError::NoVersion(number))?)
     }
 
     /// Puts the skill back to a version. What is there now is kept first; evals stay as they are.
     pub fn restore(&self, number: u32) -> Result<Restored, VersionsError> {
         let from = Contents::of(&self.files(number)?)?;
         let kept = self.snapshot(&format!("as it was before v{number} was restored"))?;
-        let _lock = self.lock()?;
+        let _lock = self.workspace.lock()?;
         let now = Contents::of(&self.skill)?;
         let changed = now.digest()? != from.digest()?;
         if changed {
@@ -192,37 +180,37 @@ impl Versions {
         }
         let mut history = self.history()?;
         history.current_version = number;
-        history.write(&self.workspace).map_err(self.failed())?;
+        self.workspace.write(&history)?;
         Ok(Restored { kept_as: kept.version, kept_now: kept.new, changed })
     }
 
     fn put_in_place(&self, from: &Contents, now: &Contents) -> Result<(), VersionsError> {
-        let aside = self.aside()?;
+        let aside = self.workspace.aside()?;
         let new = aside.path().join("skill");
         let made = std::fs::create_dir(&new)
             .and_then(|()| std::fs::set_permissions(&new, std::fs::metadata(&self.skill)?.permissions()));
-        made.map_err(self.failed())?;
+        made.map_err(self.workspace.failed())?;
         from.copy_to(&new)?;
         for other in now.others() {
-            swap::share(&self.skill.join(other), &new.join(other)).map_err(self.failed())?;
+            swap::share(&self.skill.join(other), &new.join(other)).map_err(self.workspace.failed())?;
         }
-        swap::exchange(&new, &self.skill).map_err(self.failed())
+        swap::exchange(&new, &self.skill).map_err(self.workspace.failed())
     }
 
     /// Writes down how a version did, on that version.
     pub fn keep_score(&self, number: u32, score: &Score) -> Result<(), VersionsError> {
-        let _lock = self.lock()?;
+        let _lock = self.workspace.lock()?;
         let mut history = self.history()?;
         let version = history.versions.iter_mut().find(|version| version.version == number);
         let version = version.ok_or(VersionsError::NoVersion(number))?;
         version.average_score = score.average_score;
-        let folder = self.files_of(version)?;
-        score.write(folder.parent().unwrap_or(&folder)).map_err(self.failed())?;
-        history.write(&self.workspace).map_err(self.failed())
+        let folder = self.workspace.files_of(version)?;
+        score.write(folder.parent().unwrap_or(&folder)).map_err(self.workspace.failed())?;
+        self.workspace.write(&history)
     }
 
     pub fn score(&self, version: &Version) -> Option<Score> {
-        Score::read(self.files_of(version).ok()?.parent()?)
+        Score::read(self.workspace.files_of(version).ok()?.parent()?)
     }
 
     pub fn listed(&self) -> Result<Listed, VersionsError> {
@@ -236,44 +224,13 @@ impl Versions {
         Ok(Listed {
             schema_version: 1,
             skill: self.skill.clone(),
-            workspace: self.workspace.clone(),
+            workspace: self.workspace().to_owned(),
             current_version: (!versions.is_empty()).then_some(history.current_version),
             changed,
             best: best(&versions),
             versions,
         })
     }
-
-    /// One at a time: two commands must not give one number to two versions. Whoever is let in finds
-    /// nothing that a killed one was at.
-    fn lock(&self) -> Result<File, VersionsError> {
-        std::fs::create_dir_all(&self.workspace).map_err(self.failed())?;
-        let file = File::create(self.workspace.join(".lock")).map_err(self.failed())?;
-        file.lock().map_err(self.failed())?;
-        for entry in std::fs::read_dir(&self.workspace).map_err(self.failed())?.flatten() {
-            if entry.file_name().to_string_lossy().starts_with(ASIDE) {
-                std::fs::remove_dir_all(entry.path()).map_err(self.failed())?;
-            }
-        }
-        Ok(file)
-    }
-
-    /// A folder on the same file system as the skill, for what is not whole yet.
-    fn aside(&self) -> Result<tempfile::TempDir, VersionsError> {
-        tempfile::Builder::new().prefix(ASIDE).tempdir_in(&self.workspace).map_err(self.failed())
-    }
-
-    fn failed(&self) -> impl Fn(std::io::Error) -> VersionsError + '_ {
-        |error| VersionsError::Io { path: self.workspace.clone(), error }
-    }
-}
-
-const ASIDE: &str = ".aside-";
-
-/// A temporary folder is private; a version is as readable as the skill was.
-fn make_readable(folder: &Path) -> std::io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755))
 }
 
 /// The one that ranks highest; of equals the earlier, for a change must show that it was worth it.
@@ -326,7 +283,7 @@ mod tests {
         bench.write(SKILL_FILE, "two");
         // What a kill between the files and the history left behind.
         std::fs::create_dir_all(bench.versions.workspace().join("v1/skill")).expect("create");
-        std::fs::write(bench.versions.workspace().join("v1/skill/half"), "half").expect("write");
+        std::fs::write(bench.versions.workspace().join("v1/skill").join(SKILL_FILE), "two").expect("write");
         std::fs::create_dir(bench.versions.workspace().join(".aside-x")).expect("create");
         assert_eq!(bench.versions.snapshot("better").expect("taken"), Taken { version: 1, new: true });
         assert!(!bench.versions.workspace().join(".aside-x").exists());
@@ -349,6 +306,26 @@ mod tests {
             .map(|kept| (kept.version, kept.description.as_str(), kept.path.as_str()))
             .collect();
         assert_eq!(kept, [(0, "baseline", "v0/skill"), (1, "better", "v1/skill")]);
+    }
+
+    #[test]
+    fn a_version_that_the_history_does_not_list_is_not_taken_away() {
+        let bench = Bench::new();
+        for text in ["one", "two"] {
+            bench.write(SKILL_FILE, text);
+            bench.versions.snapshot(text).expect("taken");
+        }
+        let path = bench.versions.workspace().join("history.json");
+        let mut history = bench.versions.history().expect("a history");
+        history.versions.pop();
+        std::fs::write(&path, serde_json::to_vec(&history).expect("JSON")).expect("write");
+        std::fs::create_dir(bench.versions.workspace().join("v2")).expect("create");
+        bench.write(SKILL_FILE, "three");
+        assert_eq!(bench.versions.snapshot("three").expect("taken"), Taken { version: 2, new: true });
+        let kept = std::fs::read_to_string(bench.versions.workspace().join("v1/skill").join(SKILL_FILE));
+        assert_eq!(kept.expect("still there"), "two");
+        bench.write(SKILL_FILE, "two");
+        assert_eq!(bench.versions.snapshot("two").expect("taken"), Taken { version: 3, new: true });
     }
 
     #[test]

@@ -37,6 +37,13 @@ pub struct Version {
     pub average_score: Option<f64>,
 }
 
+impl Version {
+    /// Where the files of a version are kept, unless a history says otherwise.
+    pub fn usual_path(number: u32) -> Option<RelPath> {
+        RelPath::new(&format!("v{number}/skill"))
+    }
+}
+
 pub const FILE: &str = "history.json";
 
 impl History {
@@ -62,6 +69,6 @@ impl History {
     }
 
     pub fn next_number(&self) -> u32 {
-        self.versions.iter().map(|version| version.version + 1).max().unwrap_or(0)
+        self.versions.iter().map(|version| version.version.saturating_add(1)).max().unwrap_or(0)
     }
 }
