@@ -4,6 +4,7 @@
 
 mod given_away;
 mod judges;
+mod left_behind;
 mod means;
 mod names;
 mod reading;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
 pub use judges::Bench;
+pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use reading::{Reading, one_prompt, read};
 pub use stored::{Stored, stored_suites};
@@ -152,7 +154,8 @@ pub fn settle(
                 suite.name
             ));
         }
-        for notice in names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite)) {
+        let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
+        for notice in canaries.chain(left_behind(&suite)) {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }

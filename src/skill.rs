@@ -147,6 +147,12 @@ pub fn tidy(path: &Path) -> PathBuf {
     out
 }
 
+/// Whether a link in a tree leads out of it, by its letters: such a one is not staged.
+pub fn leads_out(link: &Path, target: &Path, root: &Path) -> bool {
+    let leads_to = link.parent().map_or_else(|| target.to_owned(), |folder| tidy(&folder.join(target)));
+    target.is_absolute() || !leads_to.starts_with(root)
+}
+
 /// The text between the leading `---` lines, and the rest.
 pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -179,18 +185,41 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".cassette.jsonl")
 }
 
+/// Everything in a skill's folder but its evals.
+fn parts_of(skill: &Skill) -> impl Iterator<Item = ignore::DirEntry> {
+    let walk = ignore::WalkBuilder::new(skill.folder())
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
+        .build();
+    walk.flatten()
+}
+
+/// The links in a skill's folder that lead out of it, so that an agent gets nothing of what they lead
+/// to: each seen from the skill, and what it says.
+pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
+    if skill.form == Form::Command {
+        return Vec::new();
+    }
+    let links = parts_of(skill).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let mut found: Vec<(PathBuf, PathBuf)> = links
+        .filter_map(|entry| {
+            let target = std::fs::read_link(entry.path()).ok()?;
+            let relative = entry.path().strip_prefix(skill.folder()).ok()?;
+            leads_out(entry.path(), &target, skill.folder()).then(|| (relative.to_owned(), target))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
 /// The digest of everything that an agent is given of a skill, by relative path and content.
 pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
     match skill.form {
         Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
         Form::Folder => {
             let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-            let walk = ignore::WalkBuilder::new(skill.folder())
-                .standard_filters(false)
-                .follow_links(false)
-                .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
-                .build();
-            for entry in walk.flatten() {
+            for entry in parts_of(skill) {
                 let path = entry.path();
                 let content = match entry.file_type() {
                     Some(kind) if kind.is_file() => std::fs::read(path)?,
@@ -267,6 +296,26 @@ mod tests {
         assert_ne!(second, first);
         std::os::unix::fs::symlink("scripts/go.sh", folder.path().join("go")).expect("a link");
         assert_ne!(digest(), second);
+    }
+
+    #[test]
+    fn links_that_lead_out_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let skill = folder.path().join("s");
+        std::fs::create_dir_all(skill.join("evals")).expect("a folder");
+        std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("written");
+        for (link, target) in [
+            ("shared", "../../shared"),
+            ("absolute", "/etc/hosts"),
+            ("gone", "../nowhere"),
+            ("inside", "SKILL.md"),
+            ("evals/unseen", "../../../shared"),
+        ] {
+            std::os::unix::fs::symlink(target, skill.join(link)).expect("a link");
+        }
+        let found = links_out(&Skill::read(&skill).expect("a skill"));
+        let names: Vec<_> = found.iter().map(|(link, _)| link.display().to_string()).collect();
+        assert_eq!(names, ["absolute", "gone", "shared"]);
     }
 
     #[test]

@@ -241,3 +241,33 @@ fn terminal_escapes_in_a_file_do_not_reach_the_terminal() {
     let ran = project.run(&["check", "a.practicum.yaml"]).exits(2);
     assert!(!ran.stdout.contains('\u{1b}') && !ran.stderr.contains('\u{1b}'), "{:?}", ran.stdout);
 }
+
+/// What lies outside of a skill is not given to an agent, and nobody should wonder why.
+#[test]
+fn a_link_out_of_a_skill_is_named_where_it_is_not_staged() {
+    let project = Project::new(&[
+        ("skills/s/SKILL.md", "---\nname: s\ndescription: Does s.\n---\nRead references/style.md.\n"),
+        ("shared/style.md", "Be brief."),
+        (
+            "evals/e.practicum.yaml",
+            "practicum: 1\nskill: ../skills/s\nworkspace: empty\nrun: { agents: [looks] }\n\
+             cases: [{ id: a, prompt: p, checks: [{ contains: SKILL.md }, { not_contains: references }] }]\n",
+        ),
+        ("looks.sh", "ls .agents/skills/s\n"),
+    ]);
+    let looks = project.path().join("looks.sh");
+    let command =
+        format!("[agents.looks]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n", looks.display());
+    project.write("practicum.toml", &command);
+    let quiet = project.run(&["check", "evals", "--json"]).exits(0).json();
+    assert_eq!(quiet["files"][0]["problems"], serde_json::json!([]));
+
+    std::os::unix::fs::symlink("../../shared", project.path().join("skills/s/references")).expect("a link");
+    let told = "references of the skill s is a link that leads out of it, to ../../shared, and is not staged";
+    let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
+    let problem = &checked["files"][0]["problems"][0];
+    assert_eq!((&problem["severity"], &problem["message"]), (&"warning".into(), &told.into()), "{checked}");
+    let ran = project.run(&["run", "evals", "--sandbox", "off"]).exits(0);
+    assert_eq!(ran.stderr.matches(told).count(), 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("note: {told}")), "{}", ran.stderr);
+}

@@ -290,6 +290,17 @@ fn a_gate_by_name_overrides_and_adds() {
     let ran =
         project.run(&["run", "evals", "--gate", "pass_rate=0.7", "--gate", "all_cases_pass=0"]).exits(0);
     assert!(ran.stdout.contains("gate pass_rate of e: 0.75") && ran.stdout.contains("(needs 0.70) holds"));
+    assert!(ran.stdout.contains("PASS"), "{}", ran.stdout);
+    // Gates that nothing could fail are none.
+    for taken_back in ["all_cases_pass=0", "pass_rate=0"] {
+        let gates = ["--gate", "all_cases_pass=0", "--gate", taken_back];
+        let ran = project.run(&[&["run", "evals"], &gates[..]].concat()).exits(0);
+        assert!(ran.stdout.contains("NO GATE") && !ran.stdout.contains("PASS"), "{}", ran.stdout);
+        let comment = project.run(&["report", "--format", "github-comment"]).exits(0).stdout;
+        assert!(comment.contains("no gate, so that what failed could not fail the run"), "{comment}");
+        let listed = project.run(&["runs"]).exits(0).stdout;
+        assert!(listed.contains("no gate"), "{listed}");
+    }
     let ran = project.run(&["run", "evals", "--gate", "pas_rate=0.7"]).exits(2);
     assert!(ran.stderr.contains("did you mean \"pass_rate\"?"), "{}", ran.stderr);
     let ran = project.run(&["try", "x", "--skill", "s", "--gate", "f1=2"]).exits(2);

@@ -100,9 +100,13 @@ fn model(project: &Project) -> Served {
     Served::start(project.practicum(&["gateway", "--script", "model.yaml"]), 3)
 }
 
-/// A run that is told where the model is, and has a key for it.
 fn run(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
-    let mut command = project.practicum(&[&["run", "evals", "--json"], args].concat());
+    told(project, model, &[&["run", "evals", "--json"], args].concat())
+}
+
+/// A command that is told where the model is, and has a key for it.
+fn told(project: &Project, model: Option<&Served>, args: &[&str]) -> Ran {
+    let mut command = project.practicum(args);
     if args.contains(&"claude") {
         command.env("PATH", path_with(&claude()));
     }
@@ -246,6 +250,36 @@ fn a_budget_ends_a_run_in_its_middle() {
         assert_eq!(summary["totals"]["failed"], 0, "over budget is not failed");
         assert!(ran.stderr.contains("the budget is used up"), "{}", ran.stderr);
     }
+}
+
+#[test]
+fn a_run_that_was_stopped_by_its_budget_goes_on_with_more() {
+    let project = project();
+    project.write("model.yaml", ENDLESS);
+    let model = model(&project);
+    let begun = ["--repeat", "2", "-j", "1", "--no-judge", "--no-probe", "--model", "claude-sonnet-4-6"];
+    let limit = ["--max-cost", "0.005", "--gate", "all_cases_pass=0"];
+    let summary = run(&project, Some(&model), &[&begun[..], &limit].concat()).exits(4).json();
+    assert_eq!(summary["totals"]["trials"], 1, "{summary}");
+
+    let resume = |more: &[&str]| told(&project, Some(&model), &[&["run", "--resume"], more].concat());
+    for (more, named) in [
+        (&["--repeat", "5"][..], "so --repeat cannot be given with it"),
+        (&["--case", "zzz", "--max-cost", "5"], "so --case cannot"),
+        (&["--agent", "codex"], "so --agent cannot"),
+        (&["--no-judge"], "so --no-judge cannot"),
+    ] {
+        let refused = resume(more).exits(2);
+        assert!(refused.stderr.contains(named), "{}", refused.stderr);
+    }
+    let shown = resume(&["--dry-run", "--max-cost", "7"]).exits(0);
+    assert!(shown.stderr.contains("at most $7,"), "{}", shown.stderr);
+    let ran = resume(&["--max-cost", "5", "--json", "--report", "md=after.md"]).exits(0);
+    assert!(ran.stderr.contains("at most $5,"), "{}", ran.stderr);
+    let case = &ran.json()["cases"][0];
+    assert_eq!(case["endings"], serde_json::json!({"finished": 2}), "{case}");
+    assert!(project.path().join("after.md").exists());
+    project.only_run();
 }
 
 #[test]

@@ -84,6 +84,29 @@ fn a_case_that_is_worse_than_its_noise_still_fails() {
     assert_eq!((&gate["ok"], &gate["spared"]), (&json!(false), &Value::Null));
 }
 
+/// A single run of a case can never be clearly worse than what is known of it; eight can.
+#[test]
+fn flaky_cases_that_fail_all_at_once_fail_the_gate() {
+    let ids: Vec<String> = (1..=8).map(|n| format!("flaky{n}")).chain(["steady".to_owned()]).collect();
+    let project = project(&ids.iter().map(String::as_str).collect::<Vec<_>>());
+    let known = |id: &String| {
+        let passed = if id == "steady" { 10 } else { 8 };
+        json!({"suite": "e", "id": id, "agent": "own", "model": null, "mode": "baseline", "arm": "with",
+               "runs": 10, "passed": passed, "flip_rate": 0.3})
+    };
+    let noise = json!({"schema_version": 1, "cases": ids.iter().map(known).collect::<Vec<_>>()});
+    project.write(".practicum/noise.json", &noise.to_string());
+    let run = |agent: &str| {
+        project.write("agent.sh", agent);
+        project.run(&["run", "evals", "--gate", "pass_rate=0.9", "--no-cache", "--sandbox", "off", "-j", "1"])
+    };
+    let one = run("case \"$1\" in *flaky8*) echo bad ;; *) echo good ;; esac\n").exits(0);
+    assert!(one.stdout.contains("without what is known to be flaky: flaky8) holds"), "{}", one.stdout);
+    let all = run("case \"$1\" in *flaky*) echo bad ;; *) echo good ;; esac\n").exits(1);
+    let told = "more of what is known to be flaky failed than usual: flaky1, flaky2";
+    assert!(all.stdout.contains(told) && all.stdout.contains("FAIL"), "{}", all.stdout);
+}
+
 #[test]
 fn nothing_but_noise_is_no_measurement() {
     let project = project(&["steady"]);

@@ -128,11 +128,18 @@ impl CaseTally {
         self.checks.iter().filter(|check| check.judged)
     }
 
-    /// Whether it fails now and again for no reason, and what it does now is not worse than that.
-    pub fn is_only_flaky(&self) -> bool {
-        let Some(noise) = self.noise.as_ref().filter(|noise| noise.is_flaky()) else { return false };
+    /// What it does when nothing is changed and what it does now, if it is known to fail now and again
+    /// for no reason and is not clearly worse than that.
+    pub fn as_flaky_as_ever(&self) -> Option<Pair> {
+        let noise = self.noise.as_ref().filter(|noise| noise.is_flaky())?;
         let pair = Pair { before: Cluster::new(noise.passed, noise.runs), after: self.cluster() };
-        self.failed > 0 && pair.chance() > ALPHA
+        let is_worse = pair.difference()? < 0.0 && pair.chance() <= ALPHA;
+        (!is_worse).then_some(pair)
+    }
+
+    /// Whether it has failed, and only as it does anyway.
+    pub fn is_only_flaky(&self) -> bool {
+        self.failed > 0 && self.as_flaky_as_ever().is_some()
     }
 
     /// Whether its runs tell whether it mostly passes or mostly fails.

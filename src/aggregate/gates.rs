@@ -3,7 +3,9 @@
 use super::case::CaseTally;
 use super::{CaseKey, Tally, share};
 use crate::model::{Estimate, Gate, GateName, GateResult};
-use crate::stats::{ALPHA, Cluster, Confusion, Rates, bootstrap_ratio, clustered_rate, rates, wilson};
+use crate::stats::{
+    ALPHA, Cluster, Confusion, Rates, as_few, bootstrap_ratio, clustered_rate, rates, wilson,
+};
 
 /// A gate and the suite whose cases it is about.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,13 +31,15 @@ impl Tally {
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure(gate.name, &all);
         let mut ok = self.holds(&found, gate.threshold.get());
-        let mut spared = Vec::new();
+        let (mut spared, mut too_many_flaky) = (Vec::new(), Vec::new());
         if !ok {
             let (flaky, steady): (Vec<_>, Vec<_>) = cases.iter().partition(|(_, case)| case.is_only_flaky());
             let steady: Vec<&CaseTally> = steady.iter().map(|(_, case)| *case).collect();
             if !flaky.is_empty() && self.holds(&figure(gate.name, &steady), gate.threshold.get()) {
-                spared = flaky.iter().map(|(key, _)| key.case.clone()).collect();
-                ok = true;
+                let names = flaky.iter().map(|(key, _)| key.case.clone()).collect();
+                // One alone has been asked already.
+                ok = flaky.len() == 1 || are_as_flaky_as_ever(&all);
+                *(if ok { &mut spared } else { &mut too_many_flaky }) = names;
             }
         }
         let (low, high) = found.interval.unzip();
@@ -48,6 +52,7 @@ impl Tally {
             worst: found.worst,
             threshold: gate.threshold.get(),
             spared,
+            too_many_flaky,
             ok,
         }
     }
@@ -58,6 +63,13 @@ impl Tally {
         let forgiven = missing as f64 <= self.allowed_unscored * whole as f64;
         reached(figure.value) && (forgiven || reached(figure.worst))
     }
+}
+
+/// Whether the flaky cases together do what they do anyway. Those that passed are asked too: to look
+/// only at what failed would find failures.
+fn are_as_flaky_as_ever(cases: &[&CaseTally]) -> bool {
+    let pairs = cases.iter().filter_map(|case| case.as_flaky_as_ever());
+    as_few(&pairs.map(|pair| (pair.before, pair.after)).collect::<Vec<_>>()) > ALPHA
 }
 
 fn figure(name: GateName, cases: &[&CaseTally]) -> Figure {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{CheckResult, Expect, Gate, GateName, SkillUse, testing};
+use crate::model::{CheckResult, Expect, Gate, GateName, NoisyCase, SkillUse, testing};
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
     let ended = match verdict {
@@ -275,6 +275,62 @@ fn several_runs_of_a_case_tell_how_reliable_it_is() {
     let case = &summary.cases[1].pass_rate.rate;
     assert!(case.low.is_some_and(|low| (low - 0.3755).abs() < 5e-5), "{case:?}");
     assert!(gated(&records[..1], GateName::PassRate, 0.5, 0.0).reliability.is_empty());
+}
+
+/// Flaky cases are spared while they do what they do anyway, each of them and all together.
+#[test]
+fn what_is_known_to_be_flaky_is_spared_within_reason() {
+    type Known = (u64, u64);
+    // What is known of cases, and how many of their runs pass and fail now; then who is spared, and who
+    // is too many.
+    let usual: Known = (8, 10);
+    for (cases, spared, too_many) in [
+        (vec![(usual, 0, 1)], 1, 0),
+        (vec![(usual, 0, 1); 2], 2, 0),
+        (vec![(usual, 0, 1); 3], 0, 3),
+        (vec![(usual, 0, 1); 8], 0, 8),
+        // Four of twenty is what they do; ten are not.
+        ([vec![(usual, 0, 1); 4], vec![(usual, 1, 0); 16]].concat(), 4, 0),
+        ([vec![(usual, 0, 1); 10], vec![(usual, 1, 0); 10]].concat(), 0, 10),
+        // Little is known of these, so that they promise less.
+        (vec![((1, 2), 0, 1); 3], 3, 0),
+        (vec![((1, 2), 0, 1); 5], 0, 5),
+        // One that is worse by itself fails the gate by itself, and one that got better is no failure.
+        (vec![(usual, 0, 10)], 0, 0),
+        (vec![((2, 10), 9, 1)], 1, 0),
+        // A steady one is not spared at all.
+        (vec![((10, 10), 0, 1)], 0, 0),
+    ] {
+        let (mut tally, mut noise) = (Tally::default(), Noise::default());
+        tally.add(&record("steady", Verdict::Pass));
+        for (at, ((known, runs), passes, fails)) in cases.iter().enumerate() {
+            let id = format!("c{at}");
+            for _ in 0..*passes {
+                tally.add(&record(&id, Verdict::Pass));
+            }
+            for _ in 0..*fails {
+                tally.add(&record(&id, Verdict::Fail));
+            }
+            let condition = record(&id, Verdict::Pass).condition;
+            noise.cases.push(NoisyCase {
+                suite: "s".into(),
+                id,
+                agent: condition.agent,
+                model: condition.model,
+                mode: condition.mode.name().to_owned(),
+                arm: condition.arm.name(),
+                runs: *runs,
+                passed: *known,
+                flip_rate: None,
+            });
+        }
+        tally.know(&noise);
+        let gate = SuiteGate { suite: "s".into(), gate: Gate::ALL_CASES_PASS };
+        let summary = tally.summary("r", &[gate], 1.0, Outcome::Completed);
+        let gate = &summary.gates[0];
+        assert_eq!((gate.spared.len(), gate.too_many_flaky.len()), (spared, too_many), "{cases:?}");
+        assert_eq!((gate.ok, summary.exit), (spared > 0, u8::from(spared == 0)), "{cases:?}");
+    }
 }
 
 fn judged(case: &str, verdict: Verdict, weak: Option<&str>, uncovered: &[&str]) -> TrialRecord {

@@ -41,6 +41,7 @@ pub fn main(args: Args) -> u8 {
 
 fn check(args: &Args) -> anyhow::Result<u8> {
     let mut reading = intake::read(&args.evals.ask(), &environment())?;
+    reading.files.iter_mut().for_each(look_for_what_is_left_behind);
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
     }
@@ -50,6 +51,15 @@ fn check(args: &Args) -> anyhow::Result<u8> {
         print(&in_words(&reading, args.quiet))?;
     }
     Ok(if reading.has_errors() { 2 } else { 0 })
+}
+
+/// Only here, because a run tells it once for all its suites.
+fn look_for_what_is_left_behind(file: &mut Loaded) {
+    if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
+        for told in intake::left_behind(suite) {
+            diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the skill");
+        }
+    }
 }
 
 fn test_itself(file: &mut Loaded) {

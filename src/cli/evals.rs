@@ -138,6 +138,16 @@ impl Choices {
         Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
     }
 
+    /// What may be said anew of a run that is gone on with.
+    pub const SAID_ANEW: [&str; 1] = ["judge_jobs"];
+
+    /// The same with what is said anew.
+    #[must_use]
+    pub fn going_on(self, now: Self) -> Self {
+        let judge_jobs = now.judging.judge_jobs.or(self.judging.judge_jobs);
+        Self { judging: Judging { judge_jobs, ..self.judging }, ..self }
+    }
+
     /// What was said, by the settings' names.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
         let joined = |list: &[String]| (!list.is_empty()).then(|| list.join(","));

@@ -15,6 +15,7 @@ pub use info::info;
 
 use super::advising::Asking;
 use super::gates::Gates;
+use super::going_on::Said;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
 use super::purse::Purse;
 use super::report::Reports;
@@ -237,10 +238,50 @@ impl Carrying {
         Self { max_cost, until, purse: Purse::default(), ..self }
     }
 
-    /// The same, with as much at once and shown as others want it.
+    /// What may be said anew of a run that is gone on with: what it may take and how it is shown, not
+    /// what is run and what counts, which would make two runs of one.
+    pub const SAID_ANEW: [&str; 13] = [
+        "max_cost",
+        "max_tokens",
+        "retries",
+        "retry_wait",
+        "prices",
+        "jobs",
+        "fail_fast",
+        "no_cache",
+        "trust",
+        "keep_workspaces",
+        "dry_run",
+        "quiet",
+        "json",
+    ];
+
+    /// The same with what is said anew.
     #[must_use]
-    pub fn shown_as(self, now: &Self) -> Self {
-        Self { json: self.json || now.json, jobs: now.jobs.clone().or(self.jobs), ..self }
+    pub fn going_on(self, now: Self, said: &Said) -> Self {
+        // What the environment names is there both times, and gives way to what was said at the beginning.
+        let prices = now.prices.filter(|_| said.has("prices"));
+        Self {
+            max_cost: now.max_cost.or(self.max_cost),
+            max_tokens: now.max_tokens.or(self.max_tokens),
+            retries: now.retries.or(self.retries),
+            retry_wait: now.retry_wait.or(self.retry_wait),
+            prices: prices.or(self.prices),
+            jobs: now.jobs.or(self.jobs),
+            fail_fast: now.fail_fast || self.fail_fast,
+            no_cache: now.no_cache || self.no_cache,
+            trust: now.trust || self.trust,
+            keep_workspaces: now.keep_workspaces || self.keep_workspaces,
+            dry_run: now.dry_run || self.dry_run,
+            quiet: now.quiet || self.quiet,
+            json: now.json || self.json,
+            ..self
+        }
+    }
+
+    /// The same, whatever folder it is read in.
+    pub fn with_absolute_paths(self) -> std::io::Result<Self> {
+        Ok(Self { prices: self.prices.map(std::path::absolute).transpose()?, ..self })
     }
 
     /// The same as a run of this id.

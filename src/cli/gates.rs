@@ -18,7 +18,8 @@ Let this gate decide, in place of the files' own of that name or beside theirs (
 
 A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate, \
 criteria_pass_rate, mean_score (of judged checks), stability, and of activation precision, recall, \
-f1, accuracy. all_cases_pass=0 takes back that every case must pass.";
+f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
+where no other gate is left, what fails is told as NO GATE.";
 
 impl Gates {
     pub fn apply(&self, suites: &mut [Planned]) {

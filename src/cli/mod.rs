@@ -28,6 +28,7 @@ mod export;
 mod formats;
 mod gates;
 mod gateway;
+mod going_on;
 mod grade;
 mod headings;
 mod improve;

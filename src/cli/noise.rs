@@ -2,6 +2,7 @@ use anyhow::{anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Held};
+use super::going_on::Said;
 use super::{Command, complain, print, print_json, run};
 use crate::compare::noise_of;
 use crate::model::{Noise, TrialRecord, counted};
@@ -25,7 +26,8 @@ pub struct Args {
     choices: Choices,
     #[command(flatten)]
     carrying: Carrying,
-    /// Go on with a measurement that did not come to its end: only what is missing is run
+    /// Go on with a measurement that did not come to its end, as it was begun: only what is missing is run.
+    /// Limits and what is shown may be said anew, as with run --resume
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
     resume: Option<String>,
 }
@@ -37,15 +39,28 @@ pub fn main(args: Args) -> u8 {
     noise(args).unwrap_or_else(|error| complain(&error))
 }
 
-/// The command that began a measurement, to be given again.
+/// What may be said beside `--resume`, by the names of the arguments.
+pub fn may_be_said_anew() -> Vec<&'static str> {
+    [&Carrying::SAID_ANEW[..], &Choices::SAID_ANEW, &["resume"]].concat()
+}
+
+/// The command that began a measurement, to be given again with what may be said anew.
 fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
+    let said = Said::now()?;
+    said.nothing_but(&may_be_said_anew())?;
+    // Before it is read where the other was given.
+    let carrying = now.carrying.with_absolute_paths()?;
     let begun = match super::given_before(&run)? {
         (Command::Noise(args), _) => *args,
         (_, info) => bail!("run {} is no measurement of noise; {}", run.id(), info.way_on()),
     };
-    let carrying = begun.carrying.clone().shown_as(&now.carrying);
-    Ok(Args { resume: Some(run.id().to_owned()), carrying, ..begun })
+    Ok(Args {
+        choices: begun.choices.going_on(now.choices),
+        carrying: begun.carrying.going_on(carrying, &said),
+        resume: Some(run.id().to_owned()),
+        ..begun
+    })
 }
 
 fn noise(args: Args) -> anyhow::Result<u8> {

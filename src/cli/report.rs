@@ -71,6 +71,23 @@ pub struct Reports {
 }
 
 impl Reports {
+    /// These, and then those.
+    #[must_use]
+    pub fn and(mut self, more: Self) -> Self {
+        self.orders.extend(more.orders);
+        self
+    }
+
+    /// The same, whatever folder it is read in.
+    pub fn with_absolute_paths(mut self) -> std::io::Result<Self> {
+        for order in &mut self.orders {
+            if let Destination::Path(path) = &mut order.to {
+                *path = std::path::absolute(&path)?;
+            }
+        }
+        Ok(self)
+    }
+
     /// Before anything is spent: standard output has room for one.
     pub fn check(&self, json: bool) -> anyhow::Result<()> {
         match (self.orders.iter().filter(|order| order.is_for_standard_output()).count(), json) {

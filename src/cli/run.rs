@@ -4,6 +4,7 @@ use anyhow::{anyhow, bail};
 
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Errand, Held};
+use super::going_on::Said;
 use super::headings::{CASES, SHOWN};
 use super::report::Reports;
 use super::{Command, colour, complain, environment, print, tell};
@@ -45,7 +46,9 @@ pub struct Args {
     carrying: Carrying,
     #[command(flatten)]
     reports: Reports,
-    /// Go on with a run that did not come to its end: only what is missing is run
+    /// Go on with a run that did not come to its end, as it was begun: only what is missing is run. Limits
+    /// (--max-cost and --max-tokens count from here, --retries, --retry-wait, --prices, -j, --judge-jobs,
+    /// --fail-fast, --no-cache), --trust, --keep-workspaces and what is shown may be said anew
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest", help_heading = CASES)]
     resume: Option<String>,
     /// Print every setting with where it came from, and run nothing
@@ -73,8 +76,12 @@ pub fn main(args: Args) -> u8 {
     run(args).unwrap_or_else(|error| complain(&error))
 }
 
-/// The command that began a run, to be given again. Only how much is done at once and how it is
-/// shown may differ now.
+/// What may be said beside `--resume`, by the names of the arguments.
+pub fn may_be_said_anew() -> Vec<&'static str> {
+    [&Carrying::SAID_ANEW[..], &Choices::SAID_ANEW, &["orders", "explain", "resume"]].concat()
+}
+
+/// The command that began a run, to be given again with what may be said anew.
 fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
     let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| match Path::new(wanted).exists() {
         true => {
@@ -82,13 +89,22 @@ fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
         }
         false => anyhow!(why),
     })?;
-    let mut begun = match super::given_before(&run)? {
+    let said = Said::now()?;
+    said.nothing_but(&may_be_said_anew())?;
+    // Before it is read where the other was given.
+    let (carrying, reports) = (now.carrying.with_absolute_paths()?, now.reports.with_absolute_paths()?);
+    let begun = match super::given_before(&run)? {
         (Command::Run(args), _) => *args,
         (_, info) => bail!("run {} was not begun by practicum run; {}", run.id(), info.way_on()),
     };
-    begun.resume = Some(run.id().to_owned());
-    begun.carrying = begun.carrying.shown_as(&now.carrying);
-    Ok(begun)
+    Ok(Args {
+        choices: begun.choices.going_on(now.choices),
+        carrying: begun.carrying.going_on(carrying, &said),
+        reports: begun.reports.and(reports),
+        explain: now.explain,
+        resume: Some(run.id().to_owned()),
+        ..begun
+    })
 }
 
 fn run(args: Args) -> anyhow::Result<u8> {

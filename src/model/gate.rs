@@ -89,6 +89,11 @@ impl GateResult {
         !self.ok && self.value.is_some_and(|value| value < self.threshold)
     }
 
+    /// Whether any value would be too little. Where nothing has to be reached, a gate was taken back.
+    pub fn can_fail(&self) -> bool {
+        self.threshold > 0.0
+    }
+
     /// How it stands, in a word or two.
     pub fn standing(&self) -> &'static str {
         match (self.ok, self.value) {
@@ -118,6 +123,10 @@ pub struct GateResult {
     /// Flaky cases without which it holds. What they do is no worse than what they do anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spared: Vec<String>,
+    /// Flaky cases without which it would hold, and none is spared: each could be as flaky as ever, and
+    /// together they pass less often than they do anyway.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub too_many_flaky: Vec<String>,
     /// Whether the value reaches the threshold, and would with the worst of what is missing, unless
     /// so much may be missing.
     pub ok: bool,

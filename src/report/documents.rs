@@ -102,7 +102,18 @@ pub struct GradedGate {
 
 impl From<GateResult> for GradedGate {
     fn from(gate: GateResult) -> Self {
-        let GateResult { name, suite: _, value, low, high, worst: _, threshold, spared: _, ok } = gate;
+        let GateResult {
+            name,
+            suite: _,
+            value,
+            low,
+            high,
+            worst: _,
+            threshold,
+            spared: _,
+            too_many_flaky: _,
+            ok,
+        } = gate;
         Self { name, value, low, high, threshold, ok }
     }
 }

@@ -81,9 +81,12 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
     let value = estimate(Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 });
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
     let worst = gate.worst.filter(|_| open).map(|worst| format!(", at worst {worst:.2}")).unwrap_or_default();
-    let spared = match gate.spared.as_slice() {
-        [] => String::new(),
-        names => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
+    let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
+        ([], []) => String::new(),
+        ([], names) => {
+            format!("; more of what is known to be flaky failed than usual: {}", safe(&names.join(", ")))
+        }
+        (names, _) => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
     };
     (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), gate.standing())
 }

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::StageError;
 use crate::model::SkillRef;
-use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, tidy};
+use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, leads_out};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -93,8 +93,7 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
     let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
     if metadata.is_symlink() {
         let target = std::fs::read_link(from).map_err(StageError::io("reading", from))?;
-        let leads_to = from.parent().map_or_else(|| target.clone(), |folder| tidy(&folder.join(&target)));
-        if target.is_absolute() || !leads_to.starts_with(root) {
+        if leads_out(from, &target, root) {
             return Ok(());
         }
         let _ = std::fs::remove_file(to);

@@ -58,7 +58,7 @@ fn hypergeometric(a_runs: u64, b_runs: u64, passes: u64) -> (u64, Vec<f64>) {
     (least, (least..=most).map(chance).collect())
 }
 
-fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
+pub(super) fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; a.len() + b.len() - 1];
     for (i, x) in a.iter().enumerate() {
         for (j, y) in b.iter().enumerate() {
@@ -68,7 +68,7 @@ fn convolved(a: &[f64], b: &[f64]) -> Vec<f64> {
     out
 }
 
-fn log_factorials(most: u64) -> Vec<f64> {
+pub(super) fn log_factorials(most: u64) -> Vec<f64> {
     let mut logs = vec![0.0; most as usize + 1];
     for n in 1..logs.len() {
         logs[n] = logs[n - 1] + (n as f64).ln();

@@ -203,9 +203,10 @@ fn gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()>
             (false, false) => "none",
         };
         let value = Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 };
-        let spared = match gate.spared.as_slice() {
-            [] => String::new(),
-            names => format!(" without the flaky {}", html(&names.join(", "))),
+        let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
+            ([], []) => String::new(),
+            ([], names) => format!(" with more flaky failures than usual: {}", html(&names.join(", "))),
+            (names, _) => format!(" without the flaky {}", html(&names.join(", "))),
         };
         writeln!(
             out,
