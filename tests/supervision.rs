@@ -191,6 +191,19 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
 }
 
 #[test]
+fn what_an_agent_links_to_its_own_work_is_its_work() {
+    let project = rogue("linked", "echo done > real.md; ln -s real.md link.md; ln -s /etc/passwd out.md");
+    let on = |name: &str, text: &str| {
+        EVAL.replace("CASE", "linked")
+            .replace("contains: done", &format!("contains: {text}, on: {{file: {name}}}"))
+    };
+    for (name, text, code) in [("link.md", "done", 0), ("real.md", "done", 0), ("out.md", "root", 1)] {
+        project.write("evals/e.practicum.yaml", &on(name, text));
+        project.run(&["run", "evals"]).exits(code);
+    }
+}
+
+#[test]
 fn a_teardown_takes_nothing_from_what_is_marked_and_kept() {
     let project = rogue("torn", "echo done | tee out.txt");
     let eval = EVAL

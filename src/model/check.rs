@@ -108,6 +108,11 @@ pub trait WorkspaceView: Sync {
     /// Whether anything (a folder too) is there. An error where nobody can say any more.
     fn exists(&self, path: &RelPath) -> std::io::Result<bool>;
 
+    /// The file that a path leads to through links, if it is another.
+    fn behind(&self, _path: &RelPath) -> Option<RelPath> {
+        None
+    }
+
     /// Where commands may run; `None` when only a record is left.
     fn folder(&self) -> Option<&std::path::Path>;
 }

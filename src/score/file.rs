@@ -184,7 +184,9 @@ pub fn read_written(
     path: &RelPath,
 ) -> Result<String, Finding> {
     let text = read_text(workspace, path)?;
-    if observation.files.iter().any(|file| file.path == *path) {
+    let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
+    // Links are not listed among the files, but what they lead to is.
+    if is_work(path) || workspace.behind(path).is_some_and(|real| is_work(&real)) {
         return Ok(text);
     }
     Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))

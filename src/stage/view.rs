@@ -38,6 +38,12 @@ impl WorkspaceView for FolderView {
         Ok(self.inside(path).is_some())
     }
 
+    fn behind(&self, path: &RelPath) -> Option<RelPath> {
+        let resolved = self.inside(path)?;
+        let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;
+        (real != *path).then_some(real)
+    }
+
     fn folder(&self) -> Option<&Path> {
         Some(&self.folder)
     }
