@@ -55,8 +55,12 @@ const ROWS: &[Row] = &[
 
 const RIVAL: &str = "---\nname: waver\ndescription: Waves at people. Use when asked to wave.\n---\n\nWave.\n";
 
+/// One call of a tool.
+fn tool(name: &str, input: Value) -> Value {
+    json!({"tools": [{"name": name, "input": input}]})
+}
+
 fn claude_step(act: Act) -> Value {
-    let tool = |name: &str, input: Value| json!({"tools": [{"name": name, "input": input}]});
     match act {
         TakeUp(skill) => tool("Skill", json!({"skill": skill})),
         Read(skill) => {
@@ -69,7 +73,7 @@ fn claude_step(act: Act) -> Value {
 
 /// It has no tool for skills: it reads them with its shell.
 fn codex_step(act: Act) -> Value {
-    let shell = |command: String| json!({"tools": [{"name": "exec_command", "input": {"cmd": command}}]});
+    let shell = |command: String| tool("exec_command", json!({"cmd": command}));
     match act {
         TakeUp(skill) => shell(format!("cat .agents/skills/{skill}/SKILL.md")),
         Read(skill) => shell(format!("sed -n 1,40p {{{{workspace}}}}/.agents/skills/{skill}/SKILL.md")),
@@ -79,7 +83,6 @@ fn codex_step(act: Act) -> Value {
 }
 
 fn opencode_step(act: Act) -> Value {
-    let tool = |name: &str, input: Value| json!({"tools": [{"name": name, "input": input}]});
     match act {
         TakeUp(skill) => tool("skill", json!({"name": skill})),
         Read(skill) => {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::markup::cut;
-use super::safe;
+use super::printable;
 use crate::lint::{Alignment, ConventionCompliance};
 use crate::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
 
@@ -113,7 +113,7 @@ impl Grading {
         };
         let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
         Some(Self {
-            case_id: safe(&record.case),
+            case_id: printable(&record.case),
             version,
             run: record.attempt,
             overall_score: mean(scored.iter().map(|(_, score)| *score))?,
@@ -161,5 +161,5 @@ pub fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
 }
 
 fn said(text: &str) -> String {
-    cut(&safe(text), LONGEST_TEXT)
+    cut(&printable(text), LONGEST_TEXT)
 }

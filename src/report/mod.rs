@@ -42,7 +42,7 @@ pub use grading::Grading;
 pub use live::LiveView;
 pub use progress::{Progress, Suites};
 pub use results::Results;
-pub use safe::safe;
+pub use safe::{printable, safe};
 pub use writing_skills::free;
 
 /// One output format. A new one is a file and a line in `REPORTS`.

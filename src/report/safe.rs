@@ -1,15 +1,18 @@
-/// Text from an agent or a file, made safe for a terminal: no control characters, no escapes, no
-/// marks that turn the reading direction, no commands to the runner of a workflow. Line breaks and tabs stay.
+/// Text from an agent or a file, made safe for a terminal: what can be printed, and no commands to the runner of
+/// a workflow.
 pub fn safe(text: &str) -> String {
-    let shown: String = text
-        .chars()
+    without_commands(printable(text))
+}
+
+/// No control characters, no escapes, no marks that turn the reading direction. Line breaks and tabs stay.
+pub fn printable(text: &str) -> String {
+    text.chars()
         .map(|c| match c {
             '\n' | '\t' => c,
             c if c.is_control() || is_direction_mark(c) => '\u{fffd}',
             c => c,
         })
-        .collect();
-    without_commands(shown)
+        .collect()
 }
 
 /// GitHub's runner obeys lines of a log that begin with `::`, and `##[` anywhere. A space of no width makes

@@ -7,7 +7,7 @@ use super::numbers::Numbers;
 use super::{Eval, Shape};
 use crate::model::{CaseSummary, TrialRecord, Verdict};
 use crate::report::results::Results;
-use crate::report::{safe, when};
+use crate::report::{printable, when};
 
 /// The graded runs of an iteration, and what they come to for each configuration.
 pub struct Benchmark {
@@ -29,7 +29,7 @@ struct Models {
 impl Models {
     fn in_words(&self) -> String {
         let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        safe(&if seen.is_empty() { self.asked.clone() } else { seen.join(", ") })
+        printable(&if seen.is_empty() { self.asked.clone() } else { seen.join(", ") })
     }
 }
 
@@ -68,8 +68,11 @@ impl Benchmark {
         let models =
             |asked: Option<String>| Models { asked: asked.unwrap_or_default(), seen: BTreeSet::new() };
         let metadata = [
-            ("skill_name", json!(safe(name))),
-            ("skill_path", json!(path.map(|path| safe(&path.display().to_string())).unwrap_or_default())),
+            ("skill_name", json!(printable(name))),
+            (
+                "skill_path",
+                json!(path.map(|path| printable(&path.display().to_string())).unwrap_or_default()),
+            ),
             ("timestamp", json!(when::to_the_second(&results.info.started))),
             ("evals_run", json!(evals)),
             ("runs_per_configuration", json!(most.unwrap_or_default())),
@@ -96,7 +99,7 @@ impl Benchmark {
         self.executor.seen.extend(record.model.clone());
         self.analyzer.seen.extend(record.judging.as_ref().map(|judging| judging.model.clone()));
         if let Verdict::NotScored(why) = &record.verdict {
-            let why = safe(&why.in_words());
+            let why = printable(&why.in_words());
             self.notes
                 .push(format!("eval {id} ({name}), {configuration}, run {attempt} is not scored: {why}"));
         } else if graded.silent > 0 {
@@ -112,7 +115,7 @@ impl Benchmark {
         measures.pass_rate.push(graded.pass_rate());
         measures.time_seconds.push(record.seconds);
         measures.tokens.push(tokens(record) as f64);
-        let notes: Vec<String> = record.notes.iter().map(|note| safe(note)).collect();
+        let notes: Vec<String> = record.notes.iter().map(|note| printable(note)).collect();
         self.runs.push(json!({
             "eval_id": id,
             "eval_name": name,

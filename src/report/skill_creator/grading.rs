@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::Shape;
 use crate::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
 use crate::report::markup::cut;
+use crate::report::printable;
 use crate::report::results::{Questions, Results};
-use crate::report::safe;
 use crate::transcript::{Told, told};
 
 const LONGEST_TEXT: usize = 4000;
@@ -86,7 +86,7 @@ fn evidence(check: &CheckResult) -> String {
 }
 
 fn said(text: &str) -> String {
-    cut(&safe(text), LONGEST_TEXT)
+    cut(&printable(text), LONGEST_TEXT)
 }
 
 pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
@@ -106,7 +106,7 @@ pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
                 said += call.input.to_string().chars().count();
                 said += call.result.as_ref().map_or(0, |result| result.chars().count());
                 errors += usize::from(call.ok == Some(false));
-                *tools.entry(cut(&safe(&call.name), 100)).or_default() += 1;
+                *tools.entry(cut(&printable(&call.name), 100)).or_default() += 1;
             }
         }
     }

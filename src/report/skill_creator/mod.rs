@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use self::benchmark::Benchmark;
 use self::numbers::Numbers;
 use super::results::Questions;
-use super::{Form, Report, Results, safe};
+use super::{Form, Report, Results, printable};
 use crate::model::{Arm, CaseSummary, CheckSummary, TrialRecord};
 
 pub static REPORT: Report = Report {
@@ -91,7 +91,7 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
     let mut benchmark = Benchmark::new(results, cases, &numbers);
     for case in cases {
         let id = numbers.of_case(&case.id);
-        let name = safe(name(results, &questions, case).unwrap_or(&case.id));
+        let name = printable(name(results, &questions, case).unwrap_or(&case.id));
         let eval = folder.join(format!("eval-{id}"));
         let runs = case.trials();
         for trial in results.trials(case) {
@@ -110,8 +110,8 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
         }
         let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
         let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
-        let said = |check: &CheckSummary| safe(wording(check).unwrap_or(&check.id));
-        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": safe(&prompt),
+        let said = |check: &CheckSummary| printable(wording(check).unwrap_or(&check.id));
+        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable(&prompt),
             "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
         if shape == Shape::SkillCreator {
             put(&eval.join("eval_metadata.json"), &metadata)?;
