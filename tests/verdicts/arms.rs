@@ -1,0 +1,1 @@
+//! Arms that are compared, or left out.

@@ -1,0 +1,1 @@
+//! BMad's files.

@@ -1,0 +1,1 @@
+//! clauditor's files.

@@ -1,0 +1,1 @@
+//! Skills that are a command file.

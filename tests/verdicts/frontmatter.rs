@@ -1,0 +1,1 @@
+//! Frontmatter, read as leniently as the agents read it.

@@ -1,0 +1,1 @@
+//! What a judge must quote, and what it is shown.

@@ -1,0 +1,23 @@
+//! One test for each wrong verdict that was ever seen, named after what the program wrongly said.
+//!
+//! A test here runs the program as a user would and reads what it printed, wrote and returned.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod arms;
+mod bmad;
+mod clauditor;
+mod command_files;
+mod frontmatter;
+mod judge_evidence;
+mod messages;
+mod missing_files;
+mod modes;
+mod own_files;
+mod plugins;
+mod reuse;
+mod setup;
+mod skillet;
+mod slips;
+mod writing_skills;

@@ -1,0 +1,1 @@
+//! One missing file blocks one case, not the rest.

@@ -1,0 +1,1 @@
+//! Activation: modes, negative cases, outcomes of each run.

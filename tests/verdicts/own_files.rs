@@ -1,0 +1,1 @@
+//! Files that this program wrote are never staged and never part of a key.

@@ -1,0 +1,1 @@
+//! Plugins, staged as Claude Code loads them.

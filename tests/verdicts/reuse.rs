@@ -1,0 +1,1 @@
+//! Reused trials count as the trials of the current plan.

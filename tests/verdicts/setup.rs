@@ -1,0 +1,1 @@
+//! Setup scripts, teardown scripts and trust.

@@ -1,0 +1,1 @@
+//! Skillet's files.

@@ -1,0 +1,1 @@
+//! Small mistakes in files and arguments that were passed over in silence.

@@ -1,0 +1,1 @@
+//! Files of writing-skills and skill-creator.
