@@ -67,7 +67,8 @@ impl<'k> Keys<'k> {
             Arm::WithoutSkill => &[],
         };
         for skill in under_test.iter().chain(&planned.suite.rivals) {
-            parts.push(self.skill(skill).as_str().to_owned());
+            // A skill that does not say its name is called by its place.
+            parts.extend([skill.name.clone(), self.skill(skill).as_str().to_owned()]);
         }
         for fixture in &case.room.files {
             parts.push(self.content(&fixture.from).as_str().to_owned());

@@ -114,6 +114,18 @@ impl TrialRecord {
         self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(_))
     }
 
+    /// Whether another run may count it as its own: it is conclusive, and no check is without an answer for
+    /// a reason that lies in that run alone (no judge, a judge that failed, scripts that were not trusted).
+    pub fn is_reusable(&self) -> bool {
+        let of_that_run = |check: &CheckResult| match &check.verdict {
+            Verdict::NotScored(Why::JudgeFailed(_) | Why::NotJudged(_) | Why::NotTrusted) => true,
+            Verdict::NotScored(Why::Ended(_) | Why::CheckFailed(_) | Why::InvalidArm(_))
+            | Verdict::Pass
+            | Verdict::Fail => false,
+        };
+        self.is_conclusive() && !self.checks.iter().any(of_that_run)
+    }
+
     /// Whether the skill fired; `None` where this run cannot tell. A skill that could not be seen did not
     /// refuse to fire.
     pub fn observed_firing(&self) -> Option<bool> {

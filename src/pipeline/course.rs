@@ -8,7 +8,7 @@ use tokio::task::{Id, JoinError, JoinSet};
 
 use super::exam::Exam;
 use super::queue::{Next, Queue};
-use super::reuse::{self, Known};
+use super::reuse::{Known, ReusedAs};
 use super::seats::{Seat, Seats};
 use super::{
     about_skills, gates, probing, sleep, started_event, take, tally_of, tell, unfinished, waiting_event,
@@ -90,20 +90,30 @@ impl Course {
 
     /// Begins a trial, unless its result is known already or not needed.
     fn begin_trial(&mut self, index: usize, seat: Seat) {
-        // What cannot be taken over is run.
-        if let Some(Ok((record, new))) = taken_over(&self.exam, index) {
-            self.tally.add(&record);
-            if new {
-                self.tell(&RunEvent::TrialFinished { record: Box::new(record) });
-            }
+        let exam = Arc::clone(&self.exam);
+        let known = exam.prior.known.get(&index);
+        if let Some(Known::Kept(record)) = known {
+            self.tally.add(record);
             return;
         }
-        if !self.ready || self.is_decided(index) {
+        // Where those before it decide its case, a stored trial is not needed either.
+        if (known.is_none() && !self.ready) || self.is_decided(index) {
+            return;
+        }
+        if let Some(Known::Reused { record, folder }) = known
+            && let Ok(record) = self.reused_as(index).take(record, folder)
+        {
+            self.failed |= record.verdict == Verdict::Fail;
+            self.tally.add(&record);
+            self.tell(&RunEvent::TrialFinished { record: Box::new(record) });
+            return;
+        }
+        // What cannot be taken over is run, as what is not known is.
+        if !self.ready {
             return;
         }
         let event = started_event(&self.exam.plan, self.trial(index));
         self.tell(&event);
-        let exam = Arc::clone(&self.exam);
         let handle = self.running.spawn(async move { take(&exam, index, seat).await });
         self.in_flight.insert(handle.id(), index);
     }
@@ -226,23 +236,17 @@ impl Course {
         }
     }
 
+    fn reused_as(&self, index: usize) -> ReusedAs<'_> {
+        let Exam { plan, run_dir, scrubber, prior, .. } = self.exam.as_ref();
+        let (trial, key) = (&plan.trials[index], prior.keys.get(index).cloned());
+        ReusedAs { plan, trial, key, run_dir, scrubber }
+    }
+
     fn trial(&self, index: usize) -> &Trial {
         &self.exam.plan.trials[index]
     }
 
     fn tell(&mut self, event: &RunEvent) {
         tell(&mut self.sinks, event);
-    }
-}
-
-/// A trial that need not run, and whether it is new to this run's record.
-fn taken_over(exam: &Exam, index: usize) -> Option<std::io::Result<(TrialRecord, bool)>> {
-    match exam.prior.known.get(&index)? {
-        Known::Kept(record) => Some(Ok(((**record).clone(), false))),
-        Known::Reused { record, folder } => {
-            let trial = exam.plan.trials[index].id.clone();
-            let record = TrialRecord { trial, ..(**record).clone() };
-            Some(reuse::reuse(&record, folder, &exam.run_dir).map(|record| (record, true)))
-        }
     }
 }

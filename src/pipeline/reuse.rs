@@ -1,12 +1,13 @@
 //! Trials that need not run: done in an earlier part of this run, or the same question answered
 //! before.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use crate::model::{Digest, ProbeRecord, SkillJudged, TrialRecord};
+use super::unfinished;
+use crate::model::{Digest, ProbeRecord, SkillJudged, Trial, TrialRecord};
 use crate::plan::Plan;
-use crate::store::{Cache, RunDir, probes, records, skills_judged};
+use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_judged};
 
 /// What is known before anything runs, by position in the plan.
 #[derive(Default)]
@@ -45,11 +46,10 @@ impl Prior {
                 && record.key.as_ref() == Some(key)
             {
                 known.insert(index, Known::Kept(Box::new(record.clone())));
-            } else if let Some((record, folder)) =
-                cache.as_ref().filter(|_| reuse).and_then(|cache| cache.find(key))
-            {
-                known.insert(index, Known::Reused { record: Box::new(record), folder });
             }
+        }
+        if let Some(cache) = cache.as_ref().filter(|_| reuse) {
+            take_from_cache(cache, plan, &keys, &mut known);
         }
         let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
         tried.retain(|_, probe| probe.fired);
@@ -63,13 +63,97 @@ impl Prior {
     }
 }
 
-/// Puts a trial of another run into this one: its files, and a record that says where from.
-pub fn reuse(record: &TrialRecord, from: &Path, to: &RunDir) -> std::io::Result<TrialRecord> {
-    let folder = to.open_trial(&record.trial).map_err(std::io::Error::other)?;
-    take_over(from, &folder)?;
-    let run = from.parent().and_then(Path::parent).and_then(Path::file_name);
-    let reused_from = run.map(|run| run.to_string_lossy().into_owned());
-    Ok(TrialRecord { reused_from, ..record.clone() })
+/// Looks up the trials that are not known yet in the cache. A stored trial answers for one trial of the
+/// plan only: counted twice, one run of the agent would look like two. So each trial first takes the
+/// stored one of its own suite, and what is left over may answer for a case that another suite shares.
+fn take_from_cache(cache: &Cache, plan: &Plan, keys: &[Digest], known: &mut HashMap<usize, Known>) {
+    let mut taken = HashSet::new();
+    for own_suite in [true, false] {
+        for (index, (trial, key)) in plan.trials.iter().zip(keys).enumerate() {
+            if known.contains_key(&index) {
+                continue;
+            }
+            let fits = |stored: &TrialRecord, folder: &Path| {
+                (!own_suite || stored.trial == trial.id) && stored.is_reusable() && !taken.contains(folder)
+            };
+            if let Some((record, folder)) = cache.find(key, fits) {
+                taken.insert(folder.clone());
+                known.insert(index, Known::Reused { record: Box::new(record), folder });
+            }
+        }
+    }
+}
+
+/// Where a reused trial goes: which trial of which plan it is now, and its run.
+pub struct ReusedAs<'r> {
+    pub plan: &'r Plan,
+    pub trial: &'r Trial,
+    pub key: Option<Digest>,
+    pub run_dir: &'r RunDir,
+    pub scrubber: &'r Scrubber,
+}
+
+impl ReusedAs<'_> {
+    /// Puts a trial of another run into this one: its files, and a record that says where from.
+    pub fn take(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
+        let folder = self.run_dir.open_trial(&self.trial.id)?;
+        take_over(from, &folder).map_err(StoreError::at(&folder))?;
+        let run = from.parent().and_then(Path::parent).and_then(Path::file_name);
+        let record = TrialRecord {
+            key: self.key.clone(),
+            reused_from: run.map(|run| run.to_string_lossy().into_owned()),
+            ..with_results_of(stored, unfinished(self.plan, self.trial, stored.ended, ""))
+        };
+        self.run_dir.write_record(&record, self.scrubber)?;
+        Ok(record)
+    }
+}
+
+/// The record of a planned trial with the results of a stored one. The plan says which trial it is: the
+/// stored one may be of another suite that has the same case. Every field is named here, so that whoever
+/// adds one must say whether it is a result.
+fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
+    let TrialRecord {
+        trial: _,
+        key: _,
+        reused_from: _,
+        suite: _,
+        case: _,
+        condition: _,
+        attempt: _,
+        expect: _,
+        ended,
+        ended_because,
+        verdict,
+        checks,
+        fired,
+        skills,
+        predicted,
+        usage,
+        cost_usd,
+        model,
+        seconds,
+        notes,
+        remarks,
+        judging,
+    } = stored.clone();
+    TrialRecord {
+        ended,
+        ended_because,
+        verdict,
+        checks,
+        fired,
+        skills,
+        predicted,
+        usage,
+        cost_usd,
+        model,
+        seconds,
+        notes,
+        remarks,
+        judging,
+        ..planned
+    }
 }
 
 /// The files of a trial. Hard links where they work, copies elsewhere: kept files are never changed.

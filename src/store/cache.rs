@@ -15,8 +15,11 @@ use crate::model::{Digest, TrialId, TrialRecord};
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    read: Mutex<HashMap<String, HashMap<String, Kept>>>,
+    read: Mutex<HashMap<String, Part>>,
 }
+
+/// What one file says: for each key, where the trials with it are kept, the newest last.
+type Part = HashMap<String, Vec<Kept>>;
 
 /// Where a finished trial is kept.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -32,21 +35,28 @@ impl Cache {
         Self { folder: project.join(".practicum/cache/trials"), read: Mutex::default() }
     }
 
-    /// A trial that ended the same question before, if its run is still there.
-    pub fn find(&self, key: &Digest) -> Option<(TrialRecord, PathBuf)> {
+    /// A trial that ended the same question before, if its run is still there and it fits: the newest of
+    /// them. Several suites may have asked the question.
+    pub fn find(
+        &self,
+        key: &Digest,
+        fits: impl Fn(&TrialRecord, &Path) -> bool,
+    ) -> Option<(TrialRecord, PathBuf)> {
         let key_text = key.to_string();
         let mut read = self.read.lock().ok()?;
         let part = part_of(&key_text);
-        let kept = read
+        let stored = read
             .entry(part.to_owned())
             .or_insert_with(|| read_part(&self.path(part)))
             .get(&key_text)?
             .clone();
         drop(read);
-        let folder = self.run(&kept.run)?.join("trials").join(kept.trial.as_str());
-        let record: TrialRecord =
-            serde_json::from_slice(&std::fs::read(folder.join("checks.json")).ok()?).ok()?;
-        (record.key.as_ref() == Some(key)).then_some((record, folder))
+        stored.iter().rev().find_map(|kept| {
+            let folder = self.run(&kept.run)?.join("trials").join(kept.trial.as_str());
+            let record: TrialRecord =
+                serde_json::from_slice(&std::fs::read(folder.join("checks.json")).ok()?).ok()?;
+            (record.key.as_ref() == Some(key) && fits(&record, &folder)).then_some((record, folder))
+        })
     }
 
     pub fn keep(&self, run: &str, record: &TrialRecord) -> std::io::Result<()> {
@@ -78,7 +88,7 @@ impl Cache {
         for part in parts.flatten() {
             let path = part.path();
             let kept = read_part(&path);
-            let there = kept.values().filter(|kept| self.run(&kept.run).is_some_and(|run| run.is_dir()));
+            let there = kept.values().flatten().filter(|kept| self.run(&kept.run).is_some_and(|run| run.is_dir()));
             let mut lines = Vec::new();
             for kept in there {
                 serde_json::to_writer(&mut lines, kept)?;
@@ -102,9 +112,15 @@ fn part_of(key: &str) -> &str {
     key.get(..2).unwrap_or(key)
 }
 
-/// The last word on each key. A line that a crash cut short says nothing.
-fn read_part(path: &Path) -> HashMap<String, Kept> {
+/// The last word on each key and trial. A line that a crash cut short says nothing.
+fn read_part(path: &Path) -> Part {
     let text = std::fs::read(path).unwrap_or_default();
-    let lines = text.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
-    lines.map(|kept: Kept| (kept.key.clone(), kept)).collect()
+    let mut part = Part::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let Ok(kept) = serde_json::from_slice::<Kept>(line) else { continue };
+        let same_key = part.entry(kept.key.clone()).or_default();
+        same_key.retain(|older| older.trial != kept.trial);
+        same_key.push(kept);
+    }
+    part
 }
