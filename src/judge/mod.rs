@@ -11,6 +11,7 @@ mod evidence;
 mod extraction;
 mod prediction;
 mod prompt;
+mod python_text;
 mod question;
 mod transport;
 mod votes;

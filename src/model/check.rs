@@ -178,15 +178,23 @@ impl Scale {
         Self::ALL.into_iter().find(|scale| scale.name() == text)
     }
 
+    /// The lowest score that passes.
+    pub fn passes_from(self) -> f64 {
+        match self {
+            Scale::PassFail => 1.0,
+            Scale::OneToFive => 3.0,
+            Scale::Unit => 0.5,
+        }
+    }
+
     /// Whether the score is one the scale has, and if so whether it passes.
     pub fn passes(self, score: f64) -> Option<bool> {
-        match self {
-            Scale::PassFail => (score == 0.0 || score == 1.0).then_some(score == 1.0),
-            Scale::OneToFive => {
-                ((1.0..=5.0).contains(&score) && score.fract() == 0.0).then_some(score >= 3.0)
-            }
-            Scale::Unit => (0.0..=1.0).contains(&score).then_some(score >= 0.5),
-        }
+        let is_on_scale = match self {
+            Scale::PassFail => score == 0.0 || score == 1.0,
+            Scale::OneToFive => (1.0..=5.0).contains(&score) && score.fract() == 0.0,
+            Scale::Unit => (0.0..=1.0).contains(&score),
+        };
+        is_on_scale.then_some(score >= self.passes_from())
     }
 }
 

@@ -64,5 +64,5 @@ pub use summary::{
     Routed, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
-pub use verdict::{CheckResult, Finding, Verdict, Why};
+pub use verdict::{CheckResult, CriteriaThresholds, Finding, Verdict, Why};
 pub use verdict_change::{VerdictChange, changed_verdicts};
