@@ -7,6 +7,7 @@ mod judges;
 mod left_behind;
 mod means;
 mod names;
+mod only_criteria;
 mod reading;
 mod stored;
 mod system_prompt;
@@ -17,7 +18,8 @@ use std::path::PathBuf;
 pub use judges::Bench;
 pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
-pub use reading::{Reading, one_prompt, read};
+pub use only_criteria::keep_criteria;
+pub use reading::{Reading, one_command, one_prompt, read};
 pub use stored::{Stored, stored_suites};
 
 use self::reading::skill_at;
@@ -76,6 +78,8 @@ pub enum IntakeError {
     Script { path: PathBuf, text: String, diagnostics: Diagnostics },
     #[error(transparent)]
     Cassette(#[from] CassetteError),
+    #[error("no criterion has \"{wanted}\" in its id, name or text; there are: {known}")]
+    NoSuchCriterion { wanted: String, known: String },
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
     #[error(transparent)]

@@ -11,8 +11,8 @@ pub use about_skill::{SkillText, judge_skill};
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding, Fired, Given, Judging, Leave,
+    Need, Observation, PassRule, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
     Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
@@ -196,7 +196,10 @@ impl Sheet<'_> {
         for (check, finding) in self.checks.iter().zip(findings) {
             match finding {
                 Some(finding) => checks.push(result(check, Mark::new(&check.id, &check.id, finding))),
-                None => checks.extend(marks.take(&check.id).into_iter().map(|mark| result(check, mark))),
+                None => {
+                    let marks = marks.take(&check.id).into_iter().map(|mark| result(check, mark));
+                    checks.extend(marks.map(|result| counted_with_others(result, self.case.pass_when)));
+                }
             }
         }
         Marked {
@@ -332,7 +335,19 @@ fn found(need: Need, scale: Option<Scale>, mark: Mark) -> CheckResult {
         weak,
         flags,
         votes,
+        criteria: None,
     }
+}
+
+/// The result with the thresholds that it counts towards, where judged checks decide together.
+fn counted_with_others(result: CheckResult, rule: PassRule) -> CheckResult {
+    let criteria = match rule {
+        PassRule::Graded { pass_rate, mean_score } if result.scale.is_some() => {
+            Some(CriteriaThresholds { min_pass_rate: pass_rate, min_mean_score: mean_score })
+        }
+        PassRule::Graded { .. } | PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => None,
+    };
+    CheckResult { criteria, ..result }
 }
 
 /// What a case wants of the skill's activation, if it wants anything. What a model merely guesses is

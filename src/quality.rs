@@ -17,6 +17,7 @@ use crate::skill::Skill;
 pub fn review(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     let places = Places::new(text);
     cannot_fail(suite, &places, diagnostics);
+    no_entry_required(suite, &places, diagnostics);
     duplicate_prompts(suite, &places, diagnostics);
     vague_criteria(suite, &places, diagnostics);
     answer_leaks(suite, &places, diagnostics);
@@ -57,6 +58,26 @@ fn cannot_fail(suite: &Suite, places: &Places<'_>, diagnostics: &mut Diagnostics
                 places.case(case),
                 format!("case {} has no required check, so it can never fail", case.id),
                 "make at least one of its checks required",
+            );
+        }
+    }
+}
+
+/// Sections of which a text without any entry has enough.
+fn no_entry_required(suite: &Suite, places: &Places<'_>, diagnostics: &mut Diagnostics) {
+    for case in &suite.cases {
+        let lenient = case.checks.iter().any(|check| match &check.kind {
+            CheckKind::Sections(sections) => {
+                sections.iter().flat_map(|section| &section.tiers).all(|tier| tier.min_entries == 0)
+            }
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Activation(_) => false,
+        });
+        if lenient {
+            diagnostics.warning_help(
+                "no-entry-required",
+                places.case(case).or_else(|| places.find("sections")),
+                format!("no section of case {} requires an entry, so a text without any passes", case.id),
+                "give a tier \"min_entries\"",
             );
         }
     }

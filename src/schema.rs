@@ -16,7 +16,7 @@ use crate::gateway;
 use crate::history::{Audited, ExportedCheck, ExportedTrial, Trend};
 use crate::improve::{Analysis, Blind, Candidates, Capture, Comparison, Edits, Improved};
 use crate::model::{Noise, Summary};
-use crate::report::{Checked, Graded, Grading, Listed, ListedRuns, Needed, Regraded};
+use crate::report::{Called, Checked, ComparedTexts, Graded, Grading, Listed, ListedRuns, Needed, Regraded};
 use crate::settings;
 use crate::store::{Label, RunInfo, TrialChecks, TrialFacts};
 use crate::versions::{self, History, Score};
@@ -52,6 +52,8 @@ pub static SCHEMAS: LazyLock<Vec<Published>> = LazyLock::new(|| {
         ("regrade", written::<Regraded>()),
         ("power", written::<Needed>()),
         ("compare", written::<Comparisons>()),
+        ("compare-texts", written::<ComparedTexts>()),
+        ("call", written::<Called>()),
         ("noise", written::<Noise>()),
         ("runs", written::<ListedRuns>()),
         ("trend", written::<Trend>()),

@@ -25,7 +25,7 @@ use crate::captured::{Captured, keep_answerable_gates};
 use crate::intake::{self, Ask, IntakeError, Reading};
 use crate::model::{CheckResult, GateResult, Ratio, Severity, Verdict};
 use crate::plan::{CaseGlob, Planned};
-use crate::report::{render_diagnostics, render_graded};
+use crate::report::{Flip, GradedVerdict, render_diagnostics, render_graded};
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
 
@@ -125,6 +125,23 @@ impl Graded {
     /// What each check found, by its id (with its case's before it where there are several cases).
     pub fn checks(&self) -> &[(String, CheckResult)] {
         &self.checks
+    }
+
+    /// The checks that came to something else than for another text by the same file, and how many came to
+    /// the same: passed, failed, not scored.
+    pub fn flips_since(&self, before: &Graded) -> (Vec<Flip>, [usize; 3]) {
+        let (mut flips, mut same) = (Vec::new(), [0; 3]);
+        for (id, now) in &self.checks {
+            let then = before.checks.iter().find(|(then, _)| then == id);
+            let after = GradedVerdict::from(&now.verdict);
+            let then = then.map_or(GradedVerdict::NotScored, |(_, then)| (&then.verdict).into());
+            if then == after {
+                same[after as usize] += 1;
+            } else {
+                flips.push(Flip { check: id.clone(), before: then, after, why: now.rationale.clone() });
+            }
+        }
+        (flips, same)
     }
 
     /// The ids of the checks that failed.

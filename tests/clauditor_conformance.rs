@@ -19,7 +19,7 @@ use std::sync::Arc;
 
 use common::Project;
 
-use practicum::model::{Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
+use practicum::model::{CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
 use practicum::score::{Format, rule_kind};
 use practicum::tree::{Source, Syntax};
 use serde_json::{Value, json};
@@ -120,8 +120,8 @@ fn assertions_and_formats_answer_as_clauditor_does() {
 fn assertion(input: &Value) -> Value {
     let Some(rule) = rule(&input["assertion"]) else { return json!({"load_error": true}) };
     let observation = observation(input["text"].as_str().unwrap_or_default());
-    let evidence =
-        Evidence { text: &observation.output, observation: &observation, workspace: &NoFiles, network: None };
+    let texts = [CheckedText::unnamed(observation.output.as_str())];
+    let evidence = Evidence { texts: &texts, observation: &observation, workspace: &NoFiles, network: None };
     match rule.mark(&evidence).verdict.name() {
         "pass" => json!({"passed": true}),
         "fail" => json!({"passed": false}),

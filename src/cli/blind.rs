@@ -24,12 +24,13 @@ pub struct Unseeing {
     /// What was asked for, where files are compared; by default what the spec says
     #[arg(long, value_name = "TEXT", requires = "blind", default_value = "")]
     request: String,
-    /// The eval file whose request and judged statements files are compared by
-    #[arg(long, value_name = "FILE", requires = "blind", conflicts_with = "of")]
-    spec: Option<PathBuf>,
+    /// The eval file that two texts are compared by: by its exact checks, or with --blind by its request and
+    /// judged statements
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["of", "by", "modes", "against"])]
+    pub spec: Option<PathBuf>,
     /// Which case of it, where several have an output
     #[arg(long, value_name = "ID", requires = "spec")]
-    case: Option<String>,
+    pub case: Option<String>,
     /// Tosses the coins that deal the labels
     #[arg(long, value_name = "N", requires = "blind", default_value_t = 0)]
     seed: u64,

@@ -1,11 +1,11 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 
 use super::blind::Unseeing;
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Held};
-use super::{complain, print, print_json, run};
+use super::{compare_texts, complain, print, print_json, run};
 use crate::compare::{Comparisons, Dimension, Rules, Side, compare, parts};
 use crate::git_ref;
 use crate::intake::Reading;
@@ -32,11 +32,13 @@ Examples:
   practicum compare latest --by arm              with the skill and without it
   practicum compare evals.json --modes baseline smart forced --output modes.md
   practicum compare skills/release-notes --against main --repeat 5
+  practicum compare old.txt new.txt --spec x.eval.json   what its checks say of both
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers
   practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {
     /// Two runs (ids, parts of them, folders, or latest); one with --by; eval files or skills with
-    /// --modes or --against; two runs, versions, files or folders with --blind
+    /// --modes or --against; two captured texts with --spec; two runs, versions, files or folders with
+    /// --blind
     #[arg(required = true)]
     what: Vec<String>,
     /// Compare the parts of one run
@@ -88,6 +90,11 @@ fn compared(args: &Args) -> anyhow::Result<u8> {
         let [first, second] = args.what.as_slice() else { bail!("name two sides to compare blindly") };
         let project = project(args)?;
         return args.unseeing.compare(first, second, &project, &args.choices, &args.carrying);
+    }
+    if let Some(spec) = &args.unseeing.spec {
+        let [before, after] = args.what.as_slice() else { bail!("name two texts to compare by the spec") };
+        let texts = (Path::new(before), Path::new(after));
+        return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.carrying.json);
     }
     let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
     let rules = Rules {

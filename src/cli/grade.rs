@@ -12,6 +12,8 @@ use crate::model::Ratio;
 mod output;
 mod stored;
 
+pub use output::read_text;
+
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -20,6 +22,7 @@ Examples:
   practicum grade --output answer.md --spec find-venues.eval.json
   practicum grade --output - --spec evals.yaml --case sql-* --json < answer.md
   practicum grade --output answer.md --spec evals.json --judge
+  practicum grade latest --only-criterion distance
 
 A stored run is marked by what was kept of it: no agent runs. The new marking is a run of its own \
 that says what it was graded from; the old one stays as it was. What is no longer there (a \
@@ -60,6 +63,9 @@ pub struct Args {
     no_judge: bool,
     #[command(flatten)]
     judging: Judging,
+    /// Judge only the criteria whose id, name or text has this word (repeatable); the others are left out
+    #[arg(long, value_name = "WORD", conflicts_with = "no_judge")]
+    only_criterion: Vec<String>,
     /// Ask every judge, even if nothing that decides the answer has changed
     #[arg(long)]
     no_cache: bool,

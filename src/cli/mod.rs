@@ -18,6 +18,7 @@ mod capture;
 mod check;
 mod clean;
 mod compare;
+mod compare_texts;
 mod completions;
 mod confined;
 mod convert;
@@ -256,6 +257,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)
+            | IntakeError::NoSuchCriterion { .. }
             | IntakeError::Missing(_),
         ) => 2,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,

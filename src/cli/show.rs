@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::report::Reports;
 use super::{complain, print};
-use crate::model::{TrialRecord, Verdict, Vote, counted};
+use crate::model::{CriteriaThresholds, TrialRecord, Verdict, Vote, counted};
 use crate::report::{Results, safe, shown_path};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
@@ -77,13 +77,17 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
     if let Some(from) = &record.reused_from {
         out.push_str(&format!("  taken over from run {from}\n"));
     }
+    if let Some(criteria) = CriteriaThresholds::in_words(&record.checks) {
+        out.push_str(&format!("  criteria: {criteria}\n"));
+    }
     for check in &record.checks {
         let mark = match check.verdict {
             Verdict::Pass => "✓",
             Verdict::Fail => "✗",
             Verdict::NotScored(_) => "?",
         };
-        out.push_str(&format!("  {mark} {}: {}\n", safe(&check.check), safe(&check.rationale)));
+        let (id, weight) = (safe(&check.check), check.weight());
+        out.push_str(&format!("  {mark} {id}{weight}: {}\n", safe(&check.rationale)));
         let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
         let votes = Vote::agreement(&check.votes);
         let lines = check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes);

@@ -1,26 +1,36 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 
 use super::evals::Choices;
 use super::exam::{Carrying, Errand};
 use super::report::Reports;
-use super::{complain, environment};
+use super::{complain, environment, print, print_json};
 use crate::intake::{self, Ask, IntakeError};
 use crate::model::Expect;
 use crate::plan::{Filter, plan};
-use crate::report::safe;
+use crate::report::{Called, safe, shown_path};
 use crate::settings::{Layers, project_root};
+use crate::store::records;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   practicum try \"Write the release notes for 2.0\" --skill skills/release-notes
-  practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5")]
+  practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5
+  practicum try --skill .claude/commands/clean.md --args \"--strict sales.csv\"
+
+With --args the skill is called by its own command, as a user would type it, in a copy of this project. \
+What the agent answers is printed on standard output and nothing is graded: exit code 0 when the agent \
+finished, 3 when it did not. The record is kept like that of any run.")]
 pub struct Args {
     /// What the user says
-    prompt: String,
+    #[arg(required_unless_present = "args")]
+    prompt: Option<String>,
+    /// Call the skill by its own command with these arguments instead, and print what it answers
+    #[arg(long, value_name = "ARGS", allow_hyphen_values = true, conflicts_with_all = ["prompt", "expect", "runs", "repeat", "orders"])]
+    args: Option<String>,
     /// The skill it is about
     #[arg(long, value_name = "PATH")]
     skill: PathBuf,
@@ -58,7 +68,13 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
     let mut flags: BTreeMap<&'static str, String> = args.choices.flags();
     flags.extend(args.carrying.flags());
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
-    let reading = intake::one_prompt(&args.prompt, &args.skill, args.expect, args.runs)?;
+    let reading = match (&args.prompt, &args.args) {
+        (_, Some(words)) => intake::one_command(words, &args.skill)?,
+        (prompt, None) => {
+            let prompt = prompt.as_deref().unwrap_or_default();
+            intake::one_prompt(prompt, &args.skill, args.expect, args.runs)?
+        }
+    };
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
@@ -69,5 +85,48 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
         return Err(anyhow!("there is nothing to run"));
     }
     let errand = Errand { plan, agents, ask, layers, project, environment, notices, resumed: None };
-    args.carrying.carry_out(errand, &args.reports)
+    match &args.args {
+        Some(words) => print_answer(args, words, errand),
+        None => args.carrying.carry_out(errand, &args.reports),
+    }
+}
+
+/// Runs the one trial of a called skill, and prints what the agent answered.
+fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> {
+    let skills = errand.plan.suites.iter().flat_map(|planned| &planned.suite.skills);
+    let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
+    let Some(held) = args.carrying.hold(errand)? else { return Ok(0) };
+    let run = &held.run_dir;
+    let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
+    let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;
+    let output = run.path().join("trials").join(record.trial.as_str()).join("output.txt");
+    let output = std::fs::read_to_string(output).unwrap_or_default();
+    let finished = record.ended.can_be_marked();
+    if !finished {
+        let why = record.ended_because.as_deref().unwrap_or_default();
+        say!("error: {}: {}", record.ended.in_words(), safe(why));
+    }
+    if args.carrying.json {
+        print_json(&Called {
+            schema_version: 1,
+            skill,
+            args: words.to_owned(),
+            agent: record.condition.agent,
+            output,
+            ended: record.ended,
+            ended_because: record.ended_because,
+            seconds: record.seconds,
+            usage: record.usage,
+            cost_usd: record.cost_usd,
+            run: run.id().to_owned(),
+        })?;
+    } else {
+        print(&format!("{}\n", safe(output.trim_end_matches('\n'))))?;
+        say!("record: {}", shown_path(run.path()));
+    }
+    Ok(match held.summary.exit {
+        exit @ (4 | 130) => exit,
+        _ if finished => 0,
+        _ => 3,
+    })
 }

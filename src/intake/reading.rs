@@ -105,6 +105,23 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
     Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
 }
 
+/// A suite that calls a skill by its own command with these arguments, once, and checks nothing.
+pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
+    let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
+    let skill = Skill::read(&path)?;
+    let document = json!({
+        "practicum": 1,
+        "name": "call",
+        "skill": {"name": skill.name, "path": path},
+        "run": {"repeat": 1},
+        "cases": [{"id": "call", "command": args}],
+    });
+    let here = std::env::current_dir().unwrap_or_default();
+    let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
+    let file = dialects::load_text(&here.join("call.practicum.yaml"), document.to_string(), &place);
+    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
+}
+
 /// Reads the files on as many threads as there are cores, and gives them in their order.
 fn load_all(places: &[(PathBuf, Place)], forced: Option<&'static dyn Dialect>) -> Vec<Loaded> {
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::evidence::Quotable;
+use super::python_text::python_text;
 use super::question::Reading;
 use crate::model::{Section, Tier};
 use crate::score::{Entry, Extracted};
@@ -52,8 +53,10 @@ impl<'e> Extraction<'e> {
 }
 
 impl Reading for Extraction<'_> {
+    /// An empty object says that there is nothing to read.
     fn is_meant(&self, answer: &Value) -> bool {
-        self.sections.iter().any(|section| answer.get(&section.name).is_some())
+        answer.as_object().is_some_and(Map::is_empty)
+            || self.sections.iter().any(|section| answer.get(&section.name).is_some())
     }
 
     fn take_in(&mut self, answer: &Value, last: bool) -> Result<(), String> {
@@ -79,10 +82,15 @@ impl Reading for Extraction<'_> {
     }
 }
 
-/// Read strictly, because what is left out may only have been forgotten. The last time, what could
-/// be read of the entries is taken, and what could not is missing in them.
+/// The entries of a tier. Asked for the first time, what is left out may only have been forgotten, so it
+/// is an error. Left out again by a judge that was told so, a value is not there, and a tier that must
+/// have entries has none. A tier that needs none has no answer then: silence must not pass.
 fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>, String> {
-    let given = given.ok_or("is missing")?.as_array().ok_or("must be a list")?;
+    let given = match given.filter(|given| !given.is_null()) {
+        Some(given) => given.as_array().ok_or("must be a list")?,
+        None if last && tier.min_entries > 0 => return Ok(Vec::new()),
+        None => return Err("is missing, and must be an empty list if there are no entries".to_owned()),
+    };
     if given.len() > MOST_ENTRIES {
         return Err(format!("has more than {MOST_ENTRIES} entries"));
     }
@@ -93,9 +101,8 @@ fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>,
         for field in &tier.fields {
             let value = match fields.get(&field.name) {
                 Some(Value::Null) => None,
-                Some(Value::String(text)) => Some(text.clone()),
-                _ if last => continue,
-                Some(_) => return Err(wrong(at, &field.name, "must be text or null")),
+                Some(value) => Some(python_text(value)),
+                None if last => None,
                 None => return Err(wrong(at, &field.name, "is missing, and must be null if there is none")),
             };
             read.insert(field.name.clone(), value);
@@ -116,14 +123,14 @@ mod tests {
 
     fn sections() -> Vec<Section> {
         let field = |name: &str| Field { id: name.into(), name: name.into(), required: true, format: None };
-        let tier = |label: &str| Tier {
+        let tier = |label: &str, min_entries: u32| Tier {
             label: label.into(),
             description: None,
-            min_entries: 0,
+            min_entries,
             max_entries: None,
             fields: vec![field("name"), field("zip")],
         };
-        vec![Section { name: "V".into(), tiers: vec![tier("near"), tier("far")] }]
+        vec![Section { name: "V".into(), tiers: vec![tier("near", 1), tier("far", 0)] }]
     }
 
     /// How many entries each group has, `None` where it was not read; and whether that was all.
@@ -143,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_is_not_an_empty_list() {
+    fn what_is_left_out_is_asked_for_once_more() {
         let park = json!({"name": "Park", "zip": "94103"});
         let (both, far) = (json!({"V": {"near": [park], "far": []}}), json!({"V": {"far": [park]}}));
         let no_zip = json!({"V": {"near": [{"name": "Park"}], "far": []}});
@@ -152,12 +159,14 @@ mod tests {
             (vec![both.clone()], (vec![Some(1), Some(0)], true, 0)),
             (vec![far.clone()], (vec![None, Some(1)], false, 0)),
             (vec![far.clone(), both.clone()], (vec![Some(1), Some(1)], true, 0)),
-            (vec![far.clone(), far], (vec![None, Some(1)], false, 0)),
+            (vec![far.clone(), far], (vec![Some(0), Some(1)], true, 0)),
             (vec![no_zip.clone()], (vec![None, Some(0)], false, 0)),
             (vec![no_zip.clone(), no_zip], (vec![Some(1), Some(0)], true, 0)),
-            (vec![number], (vec![None, Some(0)], false, 0)),
+            (vec![number], (vec![Some(1), Some(0)], true, 0)),
             (vec![json!({"V": {"near": {}, "far": ["x"]}})], (vec![None, None], false, 0)),
             (vec![json!({})], (vec![None, None], false, 0)),
+            (vec![json!({}), json!({})], (vec![Some(0), None], false, 0)),
+            (vec![json!({}), json!({"V": {"near": null, "far": []}})], (vec![Some(0), Some(0)], true, 0)),
             (
                 vec![json!({"V": {"near": [{"name": "Sea", "zip": null}], "far": []}})],
                 (vec![Some(1), Some(0)], true, 1),

@@ -11,6 +11,7 @@ mod evidence;
 mod extraction;
 mod prediction;
 mod prompt;
+mod python_text;
 mod question;
 mod transport;
 mod votes;
@@ -27,12 +28,12 @@ pub use transport::{Limits, Transport};
 use self::answer::Marking;
 use self::evidence::{Laid, Quotable, within_window};
 use self::extraction::Extraction;
-use self::prompt::Subject;
+use self::prompt::{Subject, visible};
 use self::question::{Question, Settled};
 use crate::llm::{Api, Tool};
-use crate::model::{Activation, Check, CheckKind, Finding, Judged, Remarks, Section, Usage, Vote, Why};
+use crate::model::{Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, Usage, Vote, Why};
 use crate::run::Cancel;
-use crate::score::{Extracted, mark_sections, text_of_check};
+use crate::score::{Extracted, mark_sections, texts_of_check};
 
 /// The tools that a judge answers with, where it is asked over an API.
 const MARKS_TOOL: &str = "report_marks";
@@ -317,8 +318,8 @@ impl Judge {
     /// Reads the entries of all sections of a check in one go, and marks them.
     async fn extract(&self, asked: &Sections<'_>, exhibit: &Exhibit<'_>, sitting: &Sitting<'_>) -> Marks {
         let Sections { check, sections, .. } = *asked;
-        let text = match text_of_check(check, exhibit.observation, exhibit.workspace) {
-            Ok(text) => text,
+        let texts = match texts_of_check(check, exhibit.observation, exhibit.workspace) {
+            Ok(texts) => texts,
             Err(finding) => {
                 let nothing = Why::NotJudged(finding.rationale.clone());
                 let mut marks = asked.marks(&Extracted::default(), &nothing);
@@ -326,7 +327,7 @@ impl Judge {
                 return Marks { marks, ..Marks::default() };
             }
         };
-        let Laid { text, left_out } = within_window(&text);
+        let Laid { text, left_out } = within_window(&label(&texts));
         let text = Quotable::new(self.discreet(text));
         let descriptions = sections.iter().flat_map(|section| &section.tiers);
         let descriptions = descriptions.filter_map(|tier| tier.description.as_deref());
@@ -343,7 +344,8 @@ impl Judge {
             },
             vote: 0,
         };
-        let mut extraction = Extraction::new(sections, &text);
+        let spoken = Quotable::new(self.discreet(visible_texts(&texts)));
+        let mut extraction = Extraction::new(sections, &spoken);
         let cache = self.cache.as_ref();
         let Settled { usage, missing } =
             question.settle(&self.transport, &self.model, cache, &mut extraction, sitting).await;
@@ -355,6 +357,25 @@ impl Judge {
         }
         Marks { marks, notes: told_if_cut(left_out), usage, ..Marks::default() }
     }
+}
+
+/// The texts as one, for a reader: several files stand below their paths, which are no part of them.
+fn label(texts: &[CheckedText<'_>]) -> String {
+    match texts {
+        [only] => only.text.clone().into_owned(),
+        several => {
+            let path = |checked: &CheckedText<'_>| checked.path.as_ref().map(ToString::to_string);
+            let labelled = |checked: &CheckedText<'_>| {
+                format!("=== {} ===\n{}\n", path(checked).unwrap_or_default(), checked.text)
+            };
+            several.iter().map(labelled).collect()
+        }
+    }
+}
+
+/// What the texts themselves say, without labels.
+fn visible_texts(texts: &[CheckedText<'_>]) -> String {
+    texts.iter().map(|checked| visible(&checked.text) + "\n").collect()
 }
 
 fn told_if_cut(left_out: usize) -> Vec<String> {

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -35,7 +36,7 @@ pub enum LooksAt {
     AllText,
     /// One file the agent was to write. Missing or untouched is a failure.
     File(RelPath),
-    /// Every file that matches and was created or changed, in order.
+    /// Every file that matches and was created or changed, in order, each as a text of its own.
     Files(Vec<String>),
     /// Output, tool calls, files: for checks that read no single text.
     WholeRun,
@@ -78,12 +79,39 @@ pub trait Rule: fmt::Debug + Send + Sync {
 
 /// What a rule may look at.
 pub struct Evidence<'a> {
-    /// The text that the check's `looks_at` names.
-    pub text: &'a str,
+    /// The texts that the check's `looks_at` names: one, or one for each file. Never none.
+    pub texts: &'a [CheckedText<'a>],
     pub observation: &'a Observation,
     pub workspace: &'a dyn WorkspaceView,
     /// `None` where nothing may be asked.
     pub network: Option<&'a dyn Network>,
+}
+
+/// A text that a check reads. A match lies within one text; what is counted or measured is added up
+/// over all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckedText<'a> {
+    /// The file that says it, where a check reads several files. Never part of the text.
+    pub path: Option<RelPath>,
+    pub text: Cow<'a, str>,
+}
+
+impl<'a> CheckedText<'a> {
+    pub fn unnamed(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { path: None, text: text.into() }
+    }
+
+    /// Words for a message: " in notes/a.md", or nothing where there is no file to name.
+    pub fn place(&self) -> String {
+        self.path.as_ref().map(|path| format!(" in {path}")).unwrap_or_default()
+    }
+}
+
+impl Evidence<'_> {
+    /// The number of characters (code points) in all texts together.
+    pub fn length(&self) -> usize {
+        self.texts.iter().map(|checked| checked.text.chars().count()).sum()
+    }
 }
 
 /// Someone who may ask the network.
@@ -150,15 +178,23 @@ impl Scale {
         Self::ALL.into_iter().find(|scale| scale.name() == text)
     }
 
+    /// The lowest score that passes.
+    pub fn passes_from(self) -> f64 {
+        match self {
+            Scale::PassFail => 1.0,
+            Scale::OneToFive => 3.0,
+            Scale::Unit => 0.5,
+        }
+    }
+
     /// Whether the score is one the scale has, and if so whether it passes.
     pub fn passes(self, score: f64) -> Option<bool> {
-        match self {
-            Scale::PassFail => (score == 0.0 || score == 1.0).then_some(score == 1.0),
-            Scale::OneToFive => {
-                ((1.0..=5.0).contains(&score) && score.fract() == 0.0).then_some(score >= 3.0)
-            }
-            Scale::Unit => (0.0..=1.0).contains(&score).then_some(score >= 0.5),
-        }
+        let is_on_scale = match self {
+            Scale::PassFail => score == 0.0 || score == 1.0,
+            Scale::OneToFive => (1.0..=5.0).contains(&score) && score.fract() == 0.0,
+            Scale::Unit => (0.0..=1.0).contains(&score),
+        };
+        is_on_scale.then_some(score >= self.passes_from())
     }
 }
 

@@ -31,7 +31,7 @@ mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
-    Activation, By, Check, CheckKind, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
+    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
     Scale, Section, Tier, WorkspaceView,
 };
 pub use counted::counted;
@@ -64,5 +64,5 @@ pub use summary::{
     Routed, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
-pub use verdict::{CheckResult, Finding, Verdict, Why};
+pub use verdict::{CheckResult, CriteriaThresholds, Finding, Verdict, Why};
 pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -45,5 +45,6 @@ pub fn check(id: &str, verdict: Verdict) -> CheckResult {
         weak: None,
         flags: Vec::new(),
         votes: Vec::new(),
+        criteria: None,
     }
 }

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Scale, Vote};
+use super::{Ended, Ratio, Scale, Vote};
 
 /// What a check found. "No answer" is its own answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -130,12 +130,60 @@ pub struct CheckResult {
     /// Every answer, where several were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub votes: Vec<Vote>,
+    /// What the judged checks of its case must reach together, where that decides: then it can fail the
+    /// trial though it is not required alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub criteria: Option<CriteriaThresholds>,
+}
+
+/// What the judged checks of a case must reach together.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CriteriaThresholds {
+    /// The share of them that must pass.
+    #[schemars(with = "f64")]
+    pub min_pass_rate: Ratio,
+    /// Their least mean score, each between 0 and 1.
+    #[schemars(with = "f64")]
+    pub min_mean_score: Ratio,
+}
+
+impl CriteriaThresholds {
+    /// What the judged checks of a trial reached together, beside what they had to, in words; `None`
+    /// where they do not decide together or one has no answer.
+    pub fn in_words(checks: &[CheckResult]) -> Option<String> {
+        let judged: Vec<&CheckResult> = checks.iter().filter(|check| check.criteria.is_some()).collect();
+        let Self { min_pass_rate, min_mean_score } = judged.first()?.criteria?;
+        let shares: Vec<f64> = judged.iter().map(|check| check.share()).collect::<Option<_>>()?;
+        let (count, mean) = (judged.len(), shares.iter().sum::<f64>() / shares.len() as f64);
+        let passed = judged.iter().filter(|check| check.verdict == Verdict::Pass).count();
+        let word = |holds: bool| if holds { "enough for" } else { "below" };
+        let (share, least) = (passed as f64 / count as f64, min_pass_rate.get());
+        Some(format!(
+            "{passed} of {count} passed, {} the required share of {least}; mean score {mean:.2}, {} the required {}",
+            word(share >= least),
+            word(mean >= min_mean_score.get()),
+            min_mean_score.get()
+        ))
+    }
 }
 
 impl CheckResult {
     /// What its author called it.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.check)
+    }
+
+    /// What its result is worth for the trial, in words to stand behind its name: " (optional)", the score
+    /// of one that counts together with others, or nothing for one that must pass.
+    pub fn weight(&self) -> String {
+        match (self.criteria, self.scale, self.score) {
+            (Some(_), Some(scale), Some(score)) => {
+                format!(" (score {score:.2}, passes from {})", scale.passes_from())
+            }
+            (Some(_), _, _) => " (a criterion)".to_owned(),
+            (None, _, _) if self.required => String::new(),
+            (None, _, _) => " (optional)".to_owned(),
+        }
     }
 
     /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::{GateName, GateResult, Severity, Summary, Totals, Verdict, VerdictChange};
+use crate::model::{Ended, GateName, GateResult, Severity, Summary, Totals, Usage, Verdict, VerdictChange};
 
 /// What was found in eval files: `check --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -45,6 +45,82 @@ pub struct Problem {
     pub help: Option<String>,
 }
 
+/// What a skill answered that was called by its own command: `try --args --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "What a called skill answered (try --args --json)")]
+pub struct Called {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub skill: String,
+    /// What its command was given.
+    pub args: String,
+    pub agent: String,
+    /// The agent's last message.
+    pub output: String,
+    pub ended: Ended,
+    /// Why it ended so, where that is not plain.
+    pub ended_because: Option<String>,
+    pub seconds: f64,
+    pub usage: Usage,
+    /// `None` if nobody knows the model's price.
+    pub cost_usd: Option<f64>,
+    /// The run that the record is kept as.
+    pub run: String,
+}
+
+/// What two captured texts come to by the same checks: `compare A B --spec --json`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(title = "Two captured texts, compared by a spec (compare --spec --json)")]
+pub struct ComparedTexts {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub before: PathBuf,
+    pub after: PathBuf,
+    /// The eval file whose exact checks both were held against.
+    pub spec: PathBuf,
+    /// The checks with another result than before.
+    pub flips: Vec<Flip>,
+    /// How many checks pass in both.
+    pub pass_in_both: usize,
+    pub fail_in_both: usize,
+    /// How many have no answer in both: only a judge or a run could tell.
+    pub not_scored_in_both: usize,
+    /// Whether nothing was lost and every answer of before is still there.
+    pub ok: bool,
+}
+
+/// A check that came to something else for the second text.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Flip {
+    /// The check's id; where several cases were marked, behind its case's and a slash.
+    pub check: String,
+    pub before: GradedVerdict,
+    pub after: GradedVerdict,
+    /// What was found in the second text.
+    pub why: String,
+}
+
+impl Flip {
+    /// What it means, in a word.
+    pub fn word(&self) -> &'static str {
+        match (self.before, self.after) {
+            (_, GradedVerdict::NotScored) => "unanswered",
+            (_, GradedVerdict::Pass) => "gained",
+            (GradedVerdict::NotScored, GradedVerdict::Fail) => "failed",
+            (_, GradedVerdict::Fail) => "lost",
+        }
+    }
+
+    /// The exit code that it alone would make: 1 for a loss, 3 where an answer is gone.
+    pub fn exit(&self) -> u8 {
+        match (self.before, self.after) {
+            (_, GradedVerdict::Pass) => 0,
+            (_, GradedVerdict::Fail) => 1,
+            (_, GradedVerdict::NotScored) => 3,
+        }
+    }
+}
+
 /// What was found in a captured text: `grade --output --json`.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(title = "What was found in a captured text (grade --output --json)")]
@@ -53,6 +129,9 @@ pub struct Graded {
     pub schema_version: u32,
     pub results: Vec<GradedCheck>,
     pub gates: Vec<GradedGate>,
+    /// What narrows the result, such as criteria that were left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether the exit code is 0.
     pub ok: bool,
 }

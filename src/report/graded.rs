@@ -25,9 +25,9 @@ pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult])
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) => (UNSURE, "?"),
         };
-        let optional = if result.required { "" } else { " (optional)" };
+        let weight = result.weight();
         out.push_str(&format!(
-            "  {style}{mark}{style:#} {}{optional}: {}\n",
+            "  {style}{mark}{style:#} {}{weight}: {}\n",
             shown(id),
             shown(&result.rationale)
         ));

@@ -5,7 +5,7 @@ use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite,
 
 use super::markup::{cut, one_line};
 use super::{Form, Report, Results, safe};
-use crate::model::{Arm, CaseSummary, CheckResult, Ended, Totals, TrialRecord, Verdict, Why};
+use crate::model::{Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why};
 
 /// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
 /// scored is skipped. Where a rate decides a case, its trials pass or fail together.
@@ -167,15 +167,16 @@ fn message(record: &TrialRecord) -> String {
     let failed: Vec<&CheckResult> =
         record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail).collect();
     match failed.as_slice() {
-        [] => "too few of its judged checks pass".to_owned(),
+        [] => CriteriaThresholds::in_words(&record.checks)
+            .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         [one] => format!("{}: {}", one.check, one.rationale),
         [one, more @ ..] => format!("{}: {} (and {} more)", one.check, one.rationale, more.len()),
     }
 }
 
 fn detail(check: &CheckResult) -> String {
-    let optional = if check.required { "" } else { " (optional)" };
-    let head = format!("{}{optional}: {}", one_line(&check.check), one_line(&check.rationale));
+    let weight = check.weight();
+    let head = format!("{}{weight}: {}", one_line(&check.check), one_line(&check.rationale));
     let evidence = check.evidence.iter().map(|line| format!("  {}", one_line(line)));
     std::iter::once(head).chain(evidence).collect::<Vec<String>>().join("\n")
 }

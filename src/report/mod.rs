@@ -33,7 +33,7 @@ use std::path::Path;
 pub use changes::render as render_changes;
 pub use diagnostics::{render as render_diagnostics, shown_path};
 pub use documents::{
-    Checked, CheckedFile, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
+    Called, Checked, CheckedFile, ComparedTexts, Flip, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
     ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
 };
 pub use fold::fold;

@@ -4,7 +4,7 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseStanding, CaseSummary, CheckResult, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
     TrialRecord, Verdict, Why, counted,
 };
 
@@ -227,14 +227,17 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
         let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
         writeln!(out, "      {}", shown(&format!("not scored: {}{because}", why.in_words())))?;
     }
+    if let Some(criteria) = CriteriaThresholds::in_words(&record.checks).filter(|_| failed) {
+        writeln!(out, "      {}", shown(&format!("criteria: {criteria}")))?;
+    }
     for check in deciding {
         let (style, mark) = match check.verdict {
             Verdict::Fail => (BAD, "✗"),
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
         };
-        let optional = if check.required { "" } else { " (optional)" };
+        let weight = check.weight();
         let (id, rationale) = (shown(&check.check), shown(&check.rationale));
-        writeln!(out, "      {style}{mark}{style:#} {id}{optional}: {rationale}")?;
+        writeln!(out, "      {style}{mark}{style:#} {id}{weight}: {rationale}")?;
         for line in check.evidence.iter().take(MOST_EVIDENCE) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }

@@ -1,7 +1,7 @@
 //! What the checks that count have in common.
 
 use super::{TooHard, excerpt};
-use crate::model::{Diagnostics, Finding, Why, counted};
+use crate::model::{Diagnostics, Evidence, Finding, Why, counted};
 use crate::tree::{Node, int_of};
 
 /// How many are wanted when nobody says.
@@ -21,9 +21,14 @@ pub fn decode_count(key: &str, node: &Node, diagnostics: &mut Diagnostics) -> Op
     Some(count)
 }
 
-/// Whether there are as many as wanted. `what` names one of them.
-pub fn finding(found: Result<usize, TooHard>, wanted: i64, what: &str) -> Finding {
-    match found {
+/// Whether the texts together have as many as wanted. `what` names one of them.
+pub fn finding(
+    evidence: &Evidence<'_>,
+    count: impl Fn(&str) -> Result<usize, TooHard>,
+    wanted: i64,
+    what: &str,
+) -> Finding {
+    match evidence.texts.iter().map(|checked| count(&checked.text)).sum::<Result<usize, TooHard>>() {
         Ok(found) => {
             let enough = found as i128 >= i128::from(wanted);
             Finding::new(

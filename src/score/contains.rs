@@ -30,10 +30,12 @@ impl Rule for Contains {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        match self.0.find(evidence.text) {
-            Some(at) => Finding::new(true, format!("found \"{}\"", excerpt(&self.0.text, 80)))
-                .with_evidence(around(evidence.text, at)),
-            None => Finding::new(false, format!("\"{}\" does not occur", excerpt(&self.0.text, 80))),
+        let wanted = excerpt(&self.0.text, 80);
+        match self.0.find_in(evidence) {
+            Some((place, line)) => {
+                Finding::new(true, format!("found \"{wanted}\"{place}")).with_evidence(line)
+            }
+            None => Finding::new(false, format!("\"{wanted}\" does not occur")),
         }
     }
 }
@@ -88,6 +90,14 @@ impl Needle {
         } else {
             text.find(&self.text)
         }
+    }
+
+    /// Where one of the texts has it first, in words, and the line there.
+    pub fn find_in(&self, evidence: &Evidence<'_>) -> Option<(String, String)> {
+        evidence.texts.iter().find_map(|checked| {
+            let at = self.find(&checked.text)?;
+            Some((checked.place(), around(&checked.text, at)))
+        })
     }
 
     /// Whether the text begins so. An agent's message often begins or ends with a newline that

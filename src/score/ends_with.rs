@@ -28,11 +28,12 @@ impl Rule for EndsWith {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let wanted = excerpt(&self.0.text, 80);
-        if self.0.ends(evidence.text) {
-            Finding::new(true, format!("ends with \"{wanted}\""))
-        } else {
-            Finding::new(false, format!("does not end with \"{wanted}\""))
-                .with_evidence(last(evidence.text.trim_end(), 80))
+        match evidence.texts.iter().find(|checked| !self.0.ends(&checked.text)) {
+            None => Finding::new(true, format!("ends with \"{wanted}\"")),
+            Some(checked) => {
+                Finding::new(false, format!("does not end with \"{wanted}\"{}", checked.place()))
+                    .with_evidence(last(checked.text.trim_end(), 80))
+            }
         }
     }
 }

@@ -1,11 +1,13 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
+use super::line_ends::as_read_by;
 use super::regex::decode_pattern;
 use super::{Globs, Pattern, RuleKind, excerpt};
 use crate::model::{
-    Change, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
+    Change, CheckedText, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
 };
 use crate::tree::{
     Node, Object,
@@ -137,7 +139,7 @@ impl Rule for FileRule {
             return Finding::new(true, format!("{path} exists"));
         }
         let text = match read_text(evidence.workspace, path) {
-            Ok(text) => text,
+            Ok(text) => as_read_by(self, Cow::Owned(text)),
             Err(finding) => return finding,
         };
         if let Some(missing) = contains.iter().find(|needle| !text.contains(needle.as_str())) {
@@ -192,30 +194,29 @@ pub fn read_written(
     Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
 }
 
-/// The texts of all created or changed files that match a glob, in order, each under its name.
+/// The texts of all created or changed files that match a glob, in order, each with its path.
 /// None at all is a failure: the agent was to write them.
 pub fn read_matching(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
     globs: &[String],
-) -> Result<String, Finding> {
-    let mut out = String::new();
+) -> Result<Vec<CheckedText<'static>>, Finding> {
+    let mut texts = Vec::new();
     let wanted = Globs::new(globs).map_err(|why| Finding::not_scored(Why::CheckFailed(why)))?;
     for file in &observation.files {
         if file.change == Change::Deleted || !wanted.match_path(&file.path) {
             continue;
         }
-        out.push_str(&format!("=== {} ===\n", file.path));
-        out.push_str(&read_text(workspace, &file.path)?);
-        out.push('\n');
+        let text = read_text(workspace, &file.path)?;
+        texts.push(CheckedText { path: Some(file.path.clone()), text: text.into() });
     }
-    if out.is_empty() {
+    if texts.is_empty() {
         return Err(Finding::new(
             false,
             format!("no file was created or changed that matches {}", globs.join(", ")),
         ));
     }
-    Ok(out)
+    Ok(texts)
 }
 
 #[cfg(test)]

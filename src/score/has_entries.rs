@@ -31,7 +31,7 @@ impl Rule for HasEntries {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        finding(ENTRY.count(evidence.text), self.0, "a numbered entry")
+        finding(evidence, |text| ENTRY.count(text), self.0, "a numbered entry in bold (like **1. Name**)")
     }
 }
 

@@ -69,7 +69,8 @@ impl Rule for HasFormat {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        finding(self.format.count(evidence.text), self.count, self.format.name)
+        let Format { name, example, .. } = self.format;
+        finding(evidence, |text| self.format.count(text), self.count, &format!("{name} (like {example})"))
     }
 }
 

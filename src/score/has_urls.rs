@@ -28,7 +28,7 @@ impl Rule for HasUrls {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        finding(URL.count(evidence.text), self.0, "a URL")
+        finding(evidence, |text| URL.count(text), self.0, "a URL (like https://example.org/)")
     }
 }
 

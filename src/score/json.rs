@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::json_path::JsonPath;
 use super::regex::decode_pattern;
 use super::{Pattern, RuleKind, excerpt};
-use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Why};
+use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Rule, Verdict, Why};
 use crate::tree::{
     Data, Node, Object,
     shape::{self, Mapping},
@@ -117,8 +117,24 @@ impl Rule for JsonRule {
         Value::Object(map)
     }
 
+    /// Every text has to be as it is wanted: one good file does not make up for a broken one.
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        let document = match read(evidence.text) {
+        let mut good = None;
+        for checked in evidence.texts {
+            let mut finding = self.mark_text(&checked.text);
+            finding.rationale.push_str(&checked.place());
+            if finding.verdict != Verdict::Pass {
+                return finding;
+            }
+            good.get_or_insert(finding);
+        }
+        good.unwrap_or_else(|| Finding::new(false, "there is no text to read"))
+    }
+}
+
+impl JsonRule {
+    fn mark_text(&self, text: &str) -> Finding {
+        let document = match read(text) {
             Ok(document) => document,
             Err(problem) => return Finding::new(false, format!("this is no JSON: {problem}")),
         };

@@ -97,7 +97,7 @@ impl Measure {
             Measure::CostUsd => run.cost_usd,
             Measure::Seconds => Some(run.seconds),
             Measure::FilesChanged => Some(run.files.len() as f64),
-            Measure::OutputChars => Some(evidence.text.chars().count() as f64),
+            Measure::OutputChars => Some(evidence.length() as f64),
             Measure::ToolCalls => (!run.hides_tools).then(|| calls(run).count() as f64),
         }
     }

@@ -33,7 +33,7 @@ impl Rule for MaxLength {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        let length = evidence.text.chars().count();
+        let length = evidence.length();
         let message = format!("{length} characters, at most {} wanted", self.0);
         Finding::new(length as i128 <= i128::from(self.0), message)
     }

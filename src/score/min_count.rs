@@ -59,7 +59,7 @@ impl Rule for MinCount {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let what = format!("/{}/", excerpt(self.pattern.source(), 80));
-        finding(self.pattern.count(evidence.text), self.count, &what)
+        finding(evidence, |text| self.pattern.count(text), self.count, &what)
     }
 }
 

@@ -17,6 +17,7 @@ mod has_urls;
 mod json;
 mod json_path;
 mod limit;
+mod line_ends;
 mod max_length;
 mod min_count;
 mod min_length;
@@ -56,10 +57,11 @@ pub use transcript::rendered;
 pub use urls_reachable::UrlsReachable;
 
 use crate::model::{
-    Check, CheckKind, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation, Rule, Why,
+    Check, CheckKind, CheckedText, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation, Rule, Why,
     WorkspaceView,
 };
 use crate::tree::Node;
+use line_ends::{as_read_by, unify_line_ends};
 
 /// A kind of check: its key in a native file, how it is read, and what it looks at unless told.
 pub struct RuleKind {
@@ -185,38 +187,45 @@ fn mark_one(
     all_text: &str,
 ) -> Finding {
     let whole = *looks_at == LooksAt::WholeRun && reads_text(rule);
-    let text = match whole {
-        true => Ok(Cow::Owned(rendered(observation))),
-        false => text_looked_at(looks_at, observation, workspace, all_text),
+    let texts = match whole {
+        true => Ok(vec![CheckedText::unnamed(rendered(observation))]),
+        false => texts_looked_at(looks_at, observation, workspace, all_text),
     };
-    match text {
-        Ok(text) => rule.mark(&Evidence { text: &text, observation, workspace, network }),
-        Err(finding) => finding,
+    let mut texts = match texts {
+        Ok(texts) => texts,
+        Err(finding) => return finding,
+    };
+    for checked in &mut texts {
+        checked.text = as_read_by(rule, std::mem::take(&mut checked.text));
     }
+    rule.mark(&Evidence { texts: &texts, observation, workspace, network })
 }
 
-/// The text that a check reads, or what it comes to that there is none.
-pub fn text_of_check(
+/// The texts that a check reads, or the finding that there is none. Line ends are `\n`.
+pub fn texts_of_check(
     check: &Check,
     observation: &Observation,
     workspace: &dyn WorkspaceView,
-) -> Result<String, Finding> {
+) -> Result<Vec<CheckedText<'static>>, Finding> {
     let all_text = observation.all_text();
-    text_looked_at(&check.looks_at, observation, workspace, &all_text).map(Cow::into_owned)
+    let texts = texts_looked_at(&check.looks_at, observation, workspace, &all_text)?;
+    let unify = |text: Cow<'_, str>| Cow::Owned(unify_line_ends(text).into_owned());
+    Ok(texts.into_iter().map(|CheckedText { path, text }| CheckedText { path, text: unify(text) }).collect())
 }
 
-fn text_looked_at<'t>(
+fn texts_looked_at<'t>(
     looks_at: &LooksAt,
     observation: &'t Observation,
     workspace: &dyn WorkspaceView,
     all_text: &'t str,
-) -> Result<Cow<'t, str>, Finding> {
-    match looks_at {
-        LooksAt::Output | LooksAt::WholeRun => Ok(Cow::Borrowed(observation.output.as_str())),
-        LooksAt::AllText => Ok(Cow::Borrowed(all_text)),
-        LooksAt::File(path) => file::read_written(workspace, observation, path).map(Cow::Owned),
-        LooksAt::Files(globs) => file::read_matching(workspace, observation, globs).map(Cow::Owned),
-    }
+) -> Result<Vec<CheckedText<'t>>, Finding> {
+    let text = match looks_at {
+        LooksAt::Output | LooksAt::WholeRun => Cow::Borrowed(observation.output.as_str()),
+        LooksAt::AllText => Cow::Borrowed(all_text),
+        LooksAt::File(path) => Cow::Owned(file::read_written(workspace, observation, path)?),
+        LooksAt::Files(globs) => return file::read_matching(workspace, observation, globs),
+    };
+    Ok(vec![CheckedText::unnamed(text)])
 }
 
 /// A text shortened for a message, on one line, at most `most` characters.

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::contains::{Needle, around, schema};
+use super::contains::{Needle, schema};
 use super::{RuleKind, excerpt};
 use crate::model::{Evidence, Finding, LooksAt, Rule};
 
@@ -29,12 +29,13 @@ impl Rule for NotContains {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        match self.0.find(evidence.text) {
-            Some(at) => {
-                Finding::new(false, format!("found \"{}\", which must not occur", excerpt(&self.0.text, 80)))
-                    .with_evidence(around(evidence.text, at))
+        let unwanted = excerpt(&self.0.text, 80);
+        match self.0.find_in(evidence) {
+            Some((place, line)) => {
+                Finding::new(false, format!("found \"{unwanted}\"{place}, which must not occur"))
+                    .with_evidence(line)
             }
-            None => Finding::new(true, format!("\"{}\" does not occur", excerpt(&self.0.text, 80))),
+            None => Finding::new(true, format!("\"{unwanted}\" does not occur")),
         }
     }
 }

@@ -32,11 +32,20 @@ impl Rule for RegexRule {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let shown = excerpt(self.pattern.source(), 80);
-        match self.pattern.find(evidence.text) {
-            Ok(Some(range)) => Finding::new(true, format!("/{shown}/ matches"))
-                .with_evidence(excerpt(&evidence.text[range], 160)),
-            Ok(None) => Finding::new(false, format!("/{shown}/ matches nowhere")),
-            Err(too_hard) => Finding::not_scored(Why::CheckFailed(format!("/{shown}/ {too_hard}"))),
+        let mut unanswered = None;
+        for checked in evidence.texts {
+            match self.pattern.find(&checked.text) {
+                Ok(Some(range)) => {
+                    return Finding::new(true, format!("/{shown}/ matches{}", checked.place()))
+                        .with_evidence(excerpt(&checked.text[range], 160));
+                }
+                Ok(None) => {}
+                Err(too_hard) => unanswered = Some(format!("/{shown}/ {too_hard}{}", checked.place())),
+            }
+        }
+        match unanswered {
+            None => Finding::new(false, format!("/{shown}/ matches nowhere")),
+            Some(why) => Finding::not_scored(Why::CheckFailed(why)),
         }
     }
 }

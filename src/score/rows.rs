@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::RuleKind;
 use crate::model::{
-    Diagnostics, Ended, Evidence, Finding, Observation, RelPath, Rule, Step, ToolCall, Usage, WorkspaceView,
+    CheckedText, Diagnostics, Ended, Evidence, Finding, Observation, RelPath, Rule, Step, ToolCall, Usage,
+    WorkspaceView,
 };
 use crate::tree::{Source, Syntax};
 
@@ -48,7 +49,8 @@ fn decode_once(kind: &RuleKind, yaml: &str) -> Result<Arc<dyn Rule>, Vec<String>
 }
 
 pub fn mark(rule: &dyn Rule, observation: &Observation, workspace: &dyn WorkspaceView) -> Finding {
-    rule.mark(&Evidence { text: &observation.output, observation, workspace, network: None })
+    let texts = [CheckedText::unnamed(observation.output.as_str())];
+    rule.mark(&Evidence { texts: &texts, observation, workspace, network: None })
 }
 
 /// A run in which this was said and nothing else happened.

@@ -4,11 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{ValueFormat, excerpt};
+use super::{Format, ValueFormat, excerpt};
 use crate::model::{Field, Finding, Section, Tier, Why, counted};
 
-/// One entry of a list: for each field's name what stands there, `None` if nothing does. A field
-/// that is not in it was not read.
+/// One entry of a list: for each field's name what stands there, `None` if nothing does.
 pub type Entry = BTreeMap<String, Option<String>>;
 
 /// The entries of every section's tiers. A tier that is not in it was not read, which is not the
@@ -56,6 +55,11 @@ pub fn mark_sections(
                 }
             };
             let id = |what: &str| format!("{check}/{}/{}/{what}", section.name, tier.label);
+            let demands_fields = tier.fields.iter().any(is_demanding);
+            if entries.is_some_and(<[Entry]>::is_empty) && tier.min_entries == 0 && demands_fields {
+                let why = format!("{place} has no entries, and none is required");
+                marked.push((id("count"), Finding::new(true, why)));
+            }
             if tier.min_entries > 0 {
                 let least = bounded(|count, wanted| count >= wanted as usize, tier.min_entries, "at least");
                 marked.push((id("count"), least));
@@ -64,11 +68,11 @@ pub fn mark_sections(
                 let most = bounded(|count, wanted| count <= wanted as usize, most, "at most");
                 marked.push((id("count_max"), most));
             }
-            for field in tier.fields.iter().filter(|field| field.required || field.format.is_some()) {
+            for field in tier.fields.iter().filter(|field| is_demanding(field)) {
                 let finding = match entries {
                     None => Some(Finding::not_scored(unread.clone())),
                     Some([]) => None,
-                    Some(entries) => Some(mark_field(field, entries, &place, unread)),
+                    Some(entries) => Some(mark_field(field, entries, &place)),
                 };
                 let own = field.id.as_str();
                 let is_free = !own.is_empty()
@@ -82,22 +86,25 @@ pub fn mark_sections(
     marked
 }
 
-fn mark_field(field: &Field, entries: &[Entry], place: &str, unread: &Why) -> Finding {
+/// Whether an entry can be wrong by this field.
+fn is_demanding(field: &Field) -> bool {
+    field.required || field.format.is_some()
+}
+
+fn mark_field(field: &Field, entries: &[Entry], place: &str) -> Finding {
     let format = match field.format.as_deref().map(ValueFormat::new).transpose() {
         Ok(format) => format,
         Err(problem) => return Finding::not_scored(Why::CheckFailed(problem.to_string())),
     };
     let name = excerpt(&field.name, 80);
     let mut wrong = Vec::new();
-    let mut not_read = 0;
     for (at, entry) in entries.iter().enumerate() {
-        let Some(value) = entry.get(&field.name) else {
-            not_read += 1;
-            continue;
-        };
-        let value = value.as_deref().map(str::trim).filter(|value| !value.is_empty());
-        match (value, &format) {
+        let value = entry.get(&field.name).and_then(Option::as_deref);
+        match (value.filter(|value| !value.is_empty()), &format) {
             (None, _) if field.required => wrong.push(format!("entry {} has no {name}", at + 1)),
+            (Some(value), _) if field.required && value.trim().is_empty() => {
+                wrong.push(format!("entry {} has only blanks as {name}", at + 1));
+            }
             (None, _) | (Some(_), None) => {}
             (Some(value), Some(format)) => match format.is_value(value) {
                 Ok(true) => {}
@@ -106,19 +113,24 @@ fn mark_field(field: &Field, entries: &[Entry], place: &str, unread: &Why) -> Fi
             },
         }
     }
-    if wrong.is_empty() && not_read > 0 {
-        return Finding::not_scored(unread.clone());
-    }
-    let wanted = match (&field.format, field.required) {
-        (Some(format), true) => format!("{name} in the format {}", excerpt(format, 80)),
-        (Some(format), false) => format!("{name} in the format {}, where there is one", excerpt(format, 80)),
+    let wanted = match (field.format.as_deref().map(shape), field.required) {
+        (Some(shape), true) => format!("{name} in the format {shape}"),
+        (Some(shape), false) => format!("{name} in the format {shape}, where there is one"),
         (None, _) => name,
     };
-    let (count, good) = (entries.len(), entries.len() - wrong.len() - not_read);
+    let (count, good) = (entries.len(), entries.len() - wrong.len());
     let why = format!("{good} of {} of {place} with {wanted}", counted(count, "entry"));
     let mut finding = Finding::new(wrong.is_empty(), why);
     finding.evidence = wrong.into_iter().take(MOST_SHOWN).collect();
     finding
+}
+
+/// A format in words: a named one with an example.
+fn shape(format: &str) -> String {
+    match Format::named(format) {
+        Some(Format { name, example, .. }) => format!("{name} (like {example})"),
+        None => excerpt(format, 80),
+    }
 }
 
 #[cfg(test)]
@@ -169,11 +181,12 @@ mod tests {
             (&plain, json!([{"a": "x", "b": null}]), vec![("a", "pass")]),
             (&plain, json!([{"a": "x"}, {"a": null}]), vec![("a", "fail")]),
             (&plain, json!([{"a": " "}]), vec![("a", "fail")]),
-            (&plain, json!([{"a": "x"}, {}]), vec![("a", "not_scored")]),
+            (&plain, json!([{"a": "x"}, {}]), vec![("a", "fail")]),
             (&plain, json!([{"a": null}, {}]), vec![("a", "fail")]),
-            (&plain, json!([]), vec![]),
+            (&plain, json!([]), vec![(min, "pass")]),
             (&plain, json!(null), vec![("a", "not_scored")]),
-            (&formats, json!([{"a": " 94103 ", "b": "1"}]), vec![("a", "pass"), ("b", "pass")]),
+            (&formats, json!([{"a": "94103", "b": "1"}]), vec![("a", "pass"), ("b", "pass")]),
+            (&formats, json!([{"a": " 94103 ", "b": " "}]), vec![("a", "fail"), ("b", "fail")]),
             (&formats, json!([{"a": "x94103", "b": null}]), vec![("a", "fail"), ("b", "pass")]),
             (&formats, json!([{"a": null, "b": "11"}]), vec![("a", "fail"), ("b", "fail")]),
         ] {

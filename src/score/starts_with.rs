@@ -28,11 +28,12 @@ impl Rule for StartsWith {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let wanted = excerpt(&self.0.text, 80);
-        if self.0.begins(evidence.text) {
-            Finding::new(true, format!("starts with \"{wanted}\""))
-        } else {
-            Finding::new(false, format!("does not start with \"{wanted}\""))
-                .with_evidence(excerpt(evidence.text.trim_start(), 80))
+        match evidence.texts.iter().find(|checked| !self.0.begins(&checked.text)) {
+            None => Finding::new(true, format!("starts with \"{wanted}\"")),
+            Some(checked) => {
+                Finding::new(false, format!("does not start with \"{wanted}\"{}", checked.place()))
+                    .with_evidence(excerpt(checked.text.trim_start(), 80))
+            }
         }
     }
 }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::contains::around;
+use super::line_ends::as_read_by;
 use super::regex::decode_pattern;
 use super::{Pattern, RuleKind, excerpt};
 use crate::model::{Diagnostics, Evidence, Finding, LooksAt, Observation, Rule, Step, ToolCall, Why};
@@ -75,7 +76,7 @@ impl Rule for Transcript {
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let shown = excerpt(self.pattern.source(), 80);
-        let text = rendered(evidence.observation);
+        let text = as_read_by(self, rendered(evidence.observation).into());
         match (self.pattern.find(&text), self.present) {
             (Ok(Some(range)), true) => {
                 Finding::new(true, format!("/{shown}/ matches")).with_evidence(around(&text, range.start))

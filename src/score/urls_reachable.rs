@@ -8,7 +8,7 @@ use super::RuleKind;
 use super::at_least::decode_count;
 use super::formats::URL;
 use super::public_address::{is_public, is_reserved_name};
-use crate::model::{Evidence, Finding, LooksAt, Network, Rule, Why};
+use crate::model::{CheckedText, Evidence, Finding, LooksAt, Network, Rule, Why};
 
 pub static KIND: RuleKind = RuleKind {
     key: "urls_reachable",
@@ -27,13 +27,13 @@ const MOST_URLS: usize = 20;
 
 impl UrlsReachable {
     /// Without a network this says what can be said without one.
-    pub fn mark_with(&self, text: &str, network: Option<&dyn Network>) -> Finding {
+    pub fn mark_with(&self, texts: &[CheckedText<'_>], network: Option<&dyn Network>) -> Finding {
         let wanted = self.0;
         let enough = |count: usize| count as i128 >= i128::from(wanted);
         if enough(0) {
             return Finding::new(true, format!("at least {wanted} wanted"));
         }
-        let candidates = match candidates(text) {
+        let candidates = match candidates(texts) {
             Ok(candidates) => candidates,
             Err(why) => return Finding::not_scored(Why::CheckFailed(why)),
         };
@@ -62,9 +62,14 @@ impl UrlsReachable {
     }
 }
 
-/// The different addresses of a text that could be public, in order.
-fn candidates(text: &str) -> Result<Vec<Url>, String> {
-    let found = URL.find_all(text, MOST_URLS).map_err(|too_hard| too_hard.to_string())?;
+/// The different addresses of the texts that could be public, in order.
+fn candidates(texts: &[CheckedText<'_>]) -> Result<Vec<Url>, String> {
+    let mut found: Vec<String> = Vec::new();
+    for checked in texts {
+        let own = URL.find_all(&checked.text, MOST_URLS).map_err(|too_hard| too_hard.to_string())?;
+        found.extend(own.into_iter().filter(|url| !found.contains(url)).collect::<Vec<_>>());
+    }
+    found.truncate(MOST_URLS);
     Ok(found.iter().filter_map(|url| Url::parse(url).ok()).filter(could_be_public).collect())
 }
 
@@ -86,7 +91,7 @@ impl Rule for UrlsReachable {
     }
 
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
-        self.mark_with(evidence.text, evidence.network)
+        self.mark_with(evidence.texts, evidence.network)
     }
 
     fn asks_network(&self) -> bool {
@@ -130,7 +135,7 @@ mod tests {
     fn with_a_network() {
         let text = "https://up1.example.org, https://down.example.org and https://up2.example.org/x";
         for (wanted, expected) in [(1, "pass"), (2, "pass"), (3, "fail")] {
-            let finding = UrlsReachable(wanted).mark_with(text, Some(&Up));
+            let finding = UrlsReachable(wanted).mark_with(&[CheckedText::unnamed(text)], Some(&Up));
             assert_eq!(finding.verdict.name(), expected, "{wanted}");
         }
     }
@@ -138,6 +143,6 @@ mod tests {
     #[test]
     fn so_many_and_no_more_are_asked_for() {
         let text: String = (0..50).map(|n| format!("https://up.example.org/{n} ")).collect();
-        assert_eq!(candidates(&text).map(|urls| urls.len()), Ok(MOST_URLS));
+        assert_eq!(candidates(&[CheckedText::unnamed(text)]).map(|urls| urls.len()), Ok(MOST_URLS));
     }
 }

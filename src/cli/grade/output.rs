@@ -17,7 +17,7 @@ use crate::judge::Scrub;
 use crate::model::{CheckResult, Network, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
-use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded};
+use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded, safe};
 use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
 use crate::web::Web;
@@ -39,6 +39,13 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
         planned.script = args.script.as_ref().map(std::path::absolute).transpose()?;
     }
     captured::keep_answerable_gates(&mut suites, args.judge);
+    if !args.only_criterion.is_empty() && !args.judge {
+        bail!("--only-criterion needs --judge: without it nothing is judged");
+    }
+    let note = intake::keep_criteria(&mut suites, &args.only_criterion)?;
+    if let Some(note) = &note {
+        say!("note: {}", safe(note));
+    }
     args.gates.apply(&mut suites);
     warn_about_inputs(&suites);
 
@@ -76,6 +83,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             schema_version: 1,
             results: results.into_iter().map(document).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
+            notes: note.into_iter().collect(),
             ok: exit == 0,
         })?;
     } else {
@@ -122,7 +130,7 @@ fn warn_about_inputs(suites: &[Planned]) {
 /// No captured answer is longer.
 const LONGEST: u64 = 256 * 1024 * 1024;
 
-fn read_text(path: &Path) -> anyhow::Result<String> {
+pub fn read_text(path: &Path) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     if path == Path::new("-") {
         std::io::stdin().lock().take(LONGEST + 1).read_to_end(&mut bytes)?;

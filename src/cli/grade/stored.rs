@@ -50,6 +50,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     for planned in suites.iter_mut().filter(|_| !args.no_judge) {
         planned.script = intake::choose_script(&ask, &planned.suite, &agents);
     }
+    notices.extend(intake::keep_criteria(&mut suites, &args.only_criterion)?);
     args.gates.apply(&mut suites);
     let (trials, told) = still_there(&made, &suites, &old);
     notices.extend(told);

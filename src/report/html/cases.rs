@@ -4,7 +4,9 @@ use std::io::Write;
 
 use super::charts;
 use super::steps::{Allowance, transcript};
-use crate::model::{CaseStanding, CaseSummary, CheckResult, TrialRecord, Verdict, counted};
+use crate::model::{
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, counted,
+};
 use crate::report::figures;
 use crate::report::markup::{cut, html, one_line};
 use crate::report::results::{Questions, Results};
@@ -201,7 +203,8 @@ fn first_trouble(results: &Results, case: &CaseSummary) -> std::io::Result<Optio
             (Verdict::Pass, _) => continue,
             (Verdict::NotScored(why), _) => why.in_words(),
             (Verdict::Fail, Some(check)) => format!("{}: {}", check.check, check.rationale),
-            (Verdict::Fail, None) => "too few of its judged checks pass".to_owned(),
+            (Verdict::Fail, None) => CriteriaThresholds::in_words(&record.checks)
+                .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         };
         return Ok(Some(cut(&one_line(&words), LONGEST_LINE)));
     }
@@ -312,7 +315,9 @@ fn remarks(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn tags(check: &CheckResult) -> String {
     let mut tags = Vec::new();
-    if !check.required {
+    if check.criteria.is_some() {
+        tags.push("criterion".to_owned());
+    } else if !check.required {
         tags.push("optional".to_owned());
     }
     if let Some((scale, score)) = check.scale.zip(check.score) {

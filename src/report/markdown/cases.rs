@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use super::plain;
-use crate::model::{CaseStanding, CaseSummary, CheckResult, TrialRecord, Verdict, counted};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, counted};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
@@ -105,10 +105,13 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
         Verdict::Fail | Verdict::Pass => "failed".to_owned(),
     };
     writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
+    if let Some(criteria) = CriteriaThresholds::in_words(&record.checks) {
+        writeln!(out, "  - criteria: {}", said(&criteria))?;
+    }
     let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;
     for check in record.checks.iter().filter(troubled) {
-        let optional = if check.required { "" } else { " (optional)" };
-        writeln!(out, "  - {}{optional}: {}", said(&check.check), said(&check.rationale))?;
+        let weight = check.weight();
+        writeln!(out, "  - {}{weight}: {}", said(&check.check), said(&check.rationale))?;
         for line in check.evidence.iter().chain(&check.flags).take(MOST_EVIDENCE) {
             writeln!(out, "    - {}", said(line))?;
         }

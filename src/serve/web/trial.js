@@ -34,7 +34,7 @@ function checkView(run, trial, check, first, label, labelled) {
     h("button", { type: "button", class: "quote", title: "Show where it stands", onclick: () => jump(first + at) }, quote)));
   const judged = check.scale !== undefined && verdict !== "not_scored";
   return h("article", { class: `check ${verdict}`, "data-item": true, tabindex: "0" },
-    h("header", {}, mark(verdict), h("h3", {}, check.check), !check.required && h("span", { class: "faint small" }, "optional"),
+    h("header", {}, mark(verdict), h("h3", {}, check.check), !check.required && h("span", { class: "faint small" }, check.criteria ? "criterion" : "optional"),
       check.score !== null && h("span", { class: "number" }, `${check.score} (${check.scale ?? "score"})`)),
     h("p", {}, check.rationale), quotes,
     (check.flags ?? []).map((flag) => h("p", { class: "flag" }, flag)),

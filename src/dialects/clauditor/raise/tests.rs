@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::super::testing::{lower, parse, place};
 use super::raise;
 use crate::dialects::{Raised, dialect};
-use crate::model::{CheckKind, Evidence, LooksAt, Observation, RelPath, Suite, WorkspaceView};
+use crate::model::{CheckKind, CheckedText, Evidence, LooksAt, Observation, RelPath, Suite, WorkspaceView};
 use crate::score::rule_kind;
 use crate::tree::Node;
 
@@ -127,8 +127,9 @@ fn a_needle_that_becomes_a_pattern_finds_the_same() {
             let here = decode(rule_kind(key).expect("a rule"), &value, &mut said);
             for text in texts {
                 let observation = Observation::ended(crate::model::Ended::Finished);
+                let texts = [CheckedText::unnamed(text)];
                 let evidence =
-                    Evidence { text, observation: &observation, workspace: &NoFiles, network: None };
+                    Evidence { texts: &texts, observation: &observation, workspace: &NoFiles, network: None };
                 assert_eq!(
                     there.mark(&evidence).verdict,
                     here.mark(&evidence).verdict,

@@ -1,0 +1,68 @@
+//! `compare A B --spec SPEC`: two captured texts, held against the same exact checks.
+
+use std::path::Path;
+
+use anyhow::Context;
+
+use super::grade::read_text;
+use super::{print, print_json};
+use crate::report::{ComparedTexts, safe};
+use crate::testing::Spec;
+
+pub fn compare(
+    (before, after): (&Path, &Path),
+    spec: &Path,
+    case: Option<&str>,
+    json: bool,
+) -> anyhow::Result<u8> {
+    let mut checks = Spec::load(spec)?;
+    if let Some(case) = case {
+        checks = checks.case(case)?;
+    }
+    let grade = |path: &Path| -> anyhow::Result<_> {
+        let text = read_text(path).with_context(|| format!("cannot read {}", path.display()))?;
+        Ok(checks.grade(&text)?)
+    };
+    let (old, new) = (grade(before)?, grade(after)?);
+    let (flips, [pass_in_both, fail_in_both, not_scored_in_both]) = new.flips_since(&old);
+    let loses = |exit: u8| flips.iter().any(|flip| flip.exit() == exit);
+    let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(0);
+    let compared = ComparedTexts {
+        schema_version: 1,
+        before: before.to_owned(),
+        after: after.to_owned(),
+        spec: spec.to_owned(),
+        flips,
+        pass_in_both,
+        fail_in_both,
+        not_scored_in_both,
+        ok: exit == 0,
+    };
+    if json {
+        print_json(&compared)?;
+    } else {
+        print(&rendered(&compared))?;
+    }
+    Ok(exit)
+}
+
+fn rendered(compared: &ComparedTexts) -> String {
+    let ComparedTexts { before, after, flips, pass_in_both, fail_in_both, not_scored_in_both, .. } = compared;
+    let shown = |text: &str| safe(text).replace('\n', " ");
+    let path = |path: &Path| shown(&path.display().to_string());
+    let mut out = format!("{} → {}\n\n", path(before), path(after));
+    for flip in flips {
+        let (word, check) = (flip.word(), shown(&flip.check));
+        out.push_str(&format!("  {word:<12} {check}: {}\n", shown(&flip.why)));
+    }
+    if flips.is_empty() {
+        out.push_str("  nothing flipped\n");
+    }
+    out.push_str(&format!(
+        "\n  in both: {pass_in_both} pass, {fail_in_both} fail, {not_scored_in_both} not scored\n"
+    ));
+    if *not_scored_in_both > 0 {
+        out.push_str("  what is not scored needs a judge (--blind) or a run\n");
+    }
+    out
+}
