@@ -7,18 +7,19 @@ use std::collections::BTreeMap;
 
 use crate::model::Mode;
 
+/// The texts of smart and forced are skill-test's, word for word, so that results can be compared with those
+/// of skill-test.
 const SMART: &str = "\
-Before you answer a request that specialised knowledge could help with:
-1. See whether you have taken up a skill that fits it already in this session.
-2. If you have not, look through the skills that are available to you, and activate one that fits \
-before you respond.
-3. For topics that you have covered in this way, do not go through the skills again.";
+When you receive a request that might benefit from specialized knowledge:
+1. Check if you've already activated a relevant skill this session
+2. If not, scan <available_skills> for matches and activate before responding
+3. Skip re-evaluation for topics you've already covered";
 
 const FORCED: &str = "\
-Before you respond to any request of the user, you must do this, every time:
-1. Evaluate each skill that is available to you.
-2. Activate those that are relevant.
-3. Only then respond.";
+Before responding to any user request, you MUST:
+1. EVALUATE each skill in <available_skills>
+2. ACTIVATE relevant skills
+3. Only THEN respond";
 
 /// The text of a mode. An unknown name is an error that lists the known ones.
 pub fn text<'m>(mode: &'m Mode, own: &'m BTreeMap<String, String>) -> Result<Option<&'m str>, String> {
@@ -49,8 +50,8 @@ mod tests {
         let own = BTreeMap::from([("gentle".to_owned(), "Perhaps a skill?".to_owned())]);
         for (mode, expected) in [
             (Mode::Baseline, Ok(None)),
-            (Mode::Smart, Ok(Some("do not go through the skills again"))),
-            (Mode::Forced, Ok(Some("Evaluate each skill"))),
+            (Mode::Smart, Ok(Some("3. Skip re-evaluation for topics you've already covered"))),
+            (Mode::Forced, Ok(Some("1. EVALUATE each skill in <available_skills>"))),
             (Mode::Named("gentle".into()), Ok(Some("Perhaps"))),
             (Mode::Named("smrt".into()), Err(())),
         ] {

@@ -6,7 +6,7 @@ use super::blind::Unseeing;
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Held};
 use super::{compare_texts, complain, print, print_json, run};
-use crate::compare::{Comparisons, Dimension, Rules, Side, compare, parts};
+use crate::compare::{Comparisons, Dimension, Rules, Side, best_of, compare, parts};
 use crate::git_ref;
 use crate::intake::Reading;
 use crate::model::TrialRecord;
@@ -30,7 +30,7 @@ are only described), 3 what was compared is incomplete.
 Examples:
   practicum compare 20261114-09 latest           two runs
   practicum compare latest --by arm              with the skill and without it
-  practicum compare evals.json --modes baseline smart forced --output modes.md
+  practicum compare evals.json --modes --output modes.md   baseline, smart and forced
   practicum compare skills/release-notes --against main --repeat 5
   practicum compare old.txt new.txt --spec x.eval.json   what its checks say of both
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers
@@ -44,8 +44,9 @@ pub struct Args {
     /// Compare the parts of one run
     #[arg(long, value_name = "arm|agent|model|mode", value_parser = parse_dimension)]
     by: Option<Dimension>,
-    /// Run in each of these modes, and compare the others with the first
-    #[arg(long, value_name = "MODE", num_args = 2.., conflicts_with_all = ["by", "against", "mode"])]
+    /// Run in each of these modes, compare the others with the first, and name the best [default: baseline
+    /// smart forced]
+    #[arg(long, value_name = "MODE", num_args = 0.., default_missing_values = ["baseline", "smart", "forced"], conflicts_with_all = ["by", "against", "mode"])]
     modes: Vec<String>,
     /// Run with the skill as it is at this git ref, then as it is now
     #[arg(long, value_name = "REF", conflicts_with = "by")]
@@ -64,7 +65,7 @@ pub struct Args {
     #[arg(long)]
     allow_missing: bool,
     /// Write the comparison to this file, as Markdown
-    #[arg(long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
@@ -173,7 +174,11 @@ fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Resu
     let mut found = compare(&sides, rules);
     match dimension {
         Dimension::Arm => {}
-        Dimension::Agent | Dimension::Model | Dimension::Mode => found.describe(),
+        Dimension::Agent | Dimension::Model => found.describe(),
+        Dimension::Mode => {
+            found.describe();
+            found.best = Some(best_of(&sides));
+        }
     }
     Ok(Titled { title: format!("{} by {}", kept.name, dimension.name()), found })
 }
@@ -181,6 +186,14 @@ fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Resu
 /// `None` if nothing was to be run; the same below.
 fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let mut kept = Vec::new();
+    if let [only] = args.modes.as_slice() {
+        bail!("--modes compares at least two modes, and {} is one; --modes alone means baseline smart forced", safe(only));
+    }
+    for (at, mode) in args.modes.iter().enumerate() {
+        if args.modes[..at].contains(mode) {
+            bail!("the mode {} is named twice", safe(mode));
+        }
+    }
     for mode in &args.modes {
         say!("mode {}", safe(mode));
         let held = hold(args, args.choices.clone().with_mode(mode), |_| Ok(()))?;
@@ -190,8 +203,10 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     if kept.is_empty() {
         return Ok(None);
     }
-    let mut found = compare(&kept.iter().map(Kept::side).collect::<Vec<_>>(), rules);
+    let sides: Vec<Side<'_>> = kept.iter().map(Kept::side).collect();
+    let mut found = compare(&sides, rules);
     found.describe();
+    found.best = Some(best_of(&sides));
     Ok(Some(Titled { title: format!("Modes of {}", args.what.join(", ")), found }))
 }
 

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CaseName, Rules};
+use super::{Best, CaseName, Rules};
 use crate::model::{ActivationRates, Compared, Estimate, PassRate};
 use crate::stats;
 
@@ -17,6 +17,9 @@ pub struct Comparisons {
     pub exit: u8,
     /// Each of the others with the first.
     pub comparisons: Vec<Comparison>,
+    /// Which of the modes is best, where modes are compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<Best>,
 }
 
 impl Comparisons {
@@ -25,7 +28,7 @@ impl Comparisons {
             true => 1,
             false => exit_without_loss(&comparisons),
         };
-        Self { schema_version: 1, ok: exit == 0, exit, comparisons }
+        Self { schema_version: 1, ok: exit == 0, exit, comparisons, best: None }
     }
 
     /// Says what is, where nothing is to be lost: two agents are no versions of each other.
@@ -54,6 +57,9 @@ pub struct Comparison {
     /// About how many runs more would tell, and what they would cost, where these do not.
     pub more_runs: Option<u64>,
     pub more_usd: Option<f64>,
+    /// The rates of activation after minus those before; `None` if no case is about activation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub activation: Option<ActivationDifference>,
     /// Whether anything got worse beyond noise, or went away.
     pub lost: bool,
     /// Per run of a case.
@@ -100,6 +106,15 @@ pub struct SideSummary {
     /// `None` where the cost of any run is not known.
     pub usd_per_run: Option<f64>,
     pub seconds_per_run: Option<f64>,
+}
+
+/// Differences of the rates of activation, after minus before.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct ActivationDifference {
+    pub precision: Estimate,
+    pub recall: Estimate,
+    pub f1: Estimate,
+    pub accuracy: Estimate,
 }
 
 /// A figure that is no pass rate, over the cases in which both sides know it.

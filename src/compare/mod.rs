@@ -3,13 +3,15 @@
 //! In: the records of two runs, or of one run in two parts. Out: what got worse, what got better,
 //! what may be noise. Never: runs anything; pairs cases by anything but their ids.
 
+mod best;
 mod case;
 mod document;
 mod noise;
 mod parts;
 
+pub use best::{Best, BestMeasure, best_of};
 pub use case::CaseName;
-pub use document::{Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+pub use document::{ActivationDifference, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
 pub use noise::noise_of;
 pub use parts::{Dimension, parts};
 
@@ -70,9 +72,11 @@ fn one(before: &Side<'_>, after: &Side<'_>, rules: &Rules<'_>) -> (Comparison, s
     let incomplete = both.is_empty()
         || both.iter().zip(&pairs).any(|((_, old, new), pair)| unmeasured(pair) && !left_out(old, new));
     let overall = stats::compare(&pairs, rules.margin, ALPHA);
+    let (summary_before, summary_after) = (side_summary(before), side_summary(after));
     let comparison = Comparison {
-        before: side_summary(before),
-        after: side_summary(after),
+        activation: activation_difference(&summary_before, &summary_after),
+        before: summary_before,
+        after: summary_after,
         differs,
         cost_usd: delta(&both, |runs| runs.mean_cost()),
         seconds: delta(&both, |runs| runs.mean_seconds()),
@@ -125,6 +129,17 @@ fn side_summary(side: &Side<'_>) -> SideSummary {
         seconds_per_run: (runs > 0.0)
             .then(|| side.records.iter().map(|record| record.seconds).sum::<f64>() / runs),
     }
+}
+
+/// How much the rates of activation differ. `None` where a side has no case about activation.
+fn activation_difference(before: &SideSummary, after: &SideSummary) -> Option<ActivationDifference> {
+    let (old, new) = (before.activation?, after.activation?);
+    Some(ActivationDifference {
+        precision: stats::rate_difference(old.precision, new.precision),
+        recall: stats::rate_difference(old.recall, new.recall),
+        f1: stats::rate_difference(old.f1, new.f1),
+        accuracy: stats::rate_difference(old.accuracy, new.accuracy),
+    })
 }
 
 type Both<'b> = [(&'b CaseName, &'b CaseRuns, &'b CaseRuns)];

@@ -129,8 +129,9 @@ impl<'s> Reader<'s> {
                 "there are no evals; a suite without cases proves nothing",
             );
         }
-        let cases = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
+        let cases: Vec<Case> = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
         Suite {
+            rivals: reading::expected_beside(&cases, &self.skill, diagnostics),
             cases,
             defaults: RunPolicy { repeat: Some(1), timeout: Some(TIMEOUT), ..RunPolicy::default() },
             gates: reading::all_cases_pass(),
@@ -157,7 +158,10 @@ impl<'s> Reader<'s> {
         };
         let context = eval.text("expected_output", diagnostics).map(str::to_owned);
         let files = reading::fixtures(&mut eval, &self.files, diagnostics);
-        let checks = expectations(&mut eval, newer, diagnostics);
+        let activation =
+            reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
+        let mut checks = activation.checks;
+        checks.extend(expectations(&mut eval, newer, activation.given, diagnostics));
         let timeout = eval.int("timeout", 1, LONGEST, diagnostics).and_then(|n| u64::try_from(n).ok());
         let meta = self.kept.rest(&eval, "an eval", diagnostics);
         let (id, prompt) = (id?, prompt?);
@@ -188,15 +192,23 @@ fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
 
 /// One judged check for each expectation. Their ids come from their words, so that an expectation
 /// added above does not rename the ones below.
-fn expectations(eval: &mut Object<'_>, newer: bool, diagnostics: &mut Diagnostics) -> Vec<Check> {
+/// They may be missing where the eval says whether the skill must be activated.
+fn expectations(
+    eval: &mut Object<'_>,
+    newer: bool,
+    may_be_missing: bool,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
     let keys = if newer { ["rubric", "expectations"] } else { ["expectations", "rubric"] };
     let key = reading::one_key(eval, keys, diagnostics);
     let Some(node) = eval.given(key) else {
-        eval.missing(key, diagnostics);
+        if !may_be_missing {
+            eval.missing(key, diagnostics);
+        }
         return Vec::new();
     };
     let Some(texts) = eval.texts(key, diagnostics) else { return Vec::new() };
-    if node.as_list().is_some_and(<[Node]>::is_empty) {
+    if node.as_list().is_some_and(<[Node]>::is_empty) && !may_be_missing {
         diagnostics.error_help(
             "no-checks",
             node.span,

@@ -21,6 +21,9 @@ const NAME: &str = "skill-creator";
 /// What the key of a case's meta is called that holds what its assertions say beyond the checks.
 const ASSERTIONS: &str = "assertions";
 
+/// The key of the file that holds queries for which the skill must or must not be activated.
+const TRIGGERS: &str = "trigger_evals";
+
 impl Dialect for SkillCreator {
     fn name(&self) -> &'static str {
         NAME
@@ -55,6 +58,7 @@ impl Dialect for SkillCreator {
             file.missing("evals", diagnostics);
         }
         let mut reader = Reader::new(source, place, hint, diagnostics);
+        let queries = file.given(TRIGGERS);
         let meta = reader.kept.rest(&file, "the file", diagnostics);
         let evals = evals?;
         if evals.is_empty() {
@@ -64,8 +68,10 @@ impl Dialect for SkillCreator {
                 "there are no evals; a suite without cases proves nothing",
             );
         }
-        let cases = evals.iter().filter_map(|node| reader.eval(node, diagnostics)).collect();
+        let mut cases: Vec<Case> = evals.iter().filter_map(|node| reader.eval(node, diagnostics)).collect();
+        cases.extend(reader.queries(queries, diagnostics));
         Some(Suite {
+            rivals: reading::expected_beside(&cases, &reader.skill, diagnostics),
             cases,
             defaults: RunPolicy {
                 repeat: Some(1),
@@ -117,6 +123,8 @@ impl Reader {
                 checks.add(node, key, diagnostics);
             }
         }
+        let activation =
+            reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
         let mut meta = self.kept.rest(&eval, "an eval", diagnostics);
         if let Some(more) = checks.more(&mut self.kept, diagnostics) {
             meta.insert(ASSERTIONS.to_owned(), more);
@@ -137,6 +145,7 @@ impl Reader {
                     checks.push(reading::judged("expected-output".to_owned(), expected));
                     context = None;
                 }
+                None if activation.given => {}
                 None => diagnostics.error_help(
                     "no-checks",
                     node.span,
@@ -145,6 +154,7 @@ impl Reader {
                 ),
             }
         }
+        checks.splice(0..0, activation.checks);
         Some(Case {
             note: name,
             room: Room { files, ..Room::default() },
@@ -153,6 +163,16 @@ impl Reader {
             meta,
             ..reading::blank_case(id?, prompt?.to_owned())
         })
+    }
+}
+
+impl Reader {
+    /// The queries that stand in the same file, each run as often as in a trigger set.
+    fn queries(&mut self, node: Option<&Node>, diagnostics: &mut Diagnostics) -> Vec<Case> {
+        let Some(node) = node else { return Vec::new() };
+        let triggers = Triggers { skill: &self.skill.name, room: &Room::default() };
+        let cases = triggers.sorted_cases(node, TRIGGERS, &mut self.ids, &mut self.kept, diagnostics);
+        cases.into_iter().map(|case| Case { repeat: Some(reading::TRIGGER_RUNS), ..case }).collect()
     }
 }
 

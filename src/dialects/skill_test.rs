@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::reading::{self, Ids, Kept, slug};
+use super::reading::{self, Hint, Ids, Kept, slug};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
-use crate::model::{Case, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
-use crate::tree::{Data, Node, Object, Source, closest, text_of};
+use crate::model::{Case, Check, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
+use crate::tree::{Data, Node, Object, Source, closest};
 
 mod plugins;
 mod raise;
@@ -25,6 +25,10 @@ const MOST_RUNS: u32 = 20;
 
 /// The key of the suite's meta that holds what its skills say beyond their cases.
 const SKILLS: &str = "skills";
+
+/// The keys of a listed case that hold statements for a judge, and what the judge should know.
+const BEHAVIOUR: &str = "expected_behavior";
+const TRUTH: &str = "ground_truth";
 
 /// The group and id prefix of cases that no skill may answer.
 const NEGATIVE: &str = "negative";
@@ -50,7 +54,7 @@ impl Dialect for SkillTest {
         let mut reader = Reader { ids: Ids::default(), kept: Kept::default() };
         let suite = match &source.root.data {
             Data::List(items) => reader.array(items, source, diagnostics),
-            _ if source.root.has("cases") => reader.flat(source, diagnostics)?,
+            _ if source.root.has("cases") => reader.flat(source, place, diagnostics)?,
             _ => reader.nested(source, diagnostics)?,
         };
         if suite.cases.is_empty() && !diagnostics.has_errors() {
@@ -161,7 +165,7 @@ impl Reader {
     ) -> Option<Case> {
         let mut case = Object::new(node, "a case", diagnostics)?;
         let prompt = reading::either_text(&mut case, ["prompt", "input"], diagnostics);
-        let expect = expectation(&mut case, labels, diagnostics);
+        let checks = self.expected(&mut case, subject, labels, diagnostics);
         let note = case.text("rationale", diagnostics).map(str::to_owned);
         let id = match case.given("id") {
             Some(_) => self.ids.given(&mut case, diagnostics),
@@ -171,24 +175,60 @@ impl Reader {
         Some(Case {
             group: Some(group.to_owned()),
             note,
-            checks: vec![reading::activation(subject.to_vec(), expect?)],
+            checks: checks?,
             meta,
             ..reading::blank_case(id?, prompt?.to_owned())
         })
     }
 
+    /// The documented label, or one of the other keys that say the same. Both at once must agree.
+    fn expected(
+        &mut self,
+        case: &mut Object<'_>,
+        subject: &[String],
+        labels: &[(&str, Expect)],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Vec<Check>> {
+        let other = reading::expected_activation(case, subject, diagnostics);
+        let label = case.given("expectation");
+        if label.is_none() && other.given {
+            return Some(other.checks).filter(|checks| !checks.is_empty());
+        }
+        let checks = vec![reading::activation(subject.to_vec(), expectation(case, labels, diagnostics)?)];
+        if other.given && other.checks != checks {
+            diagnostics.error_help(
+                "contradiction",
+                label.map(|node| node.span),
+                "\"expectation\" and another key of this case do not say the same of activation",
+                "keep one of them",
+            );
+        }
+        Some(checks)
+    }
+
     /// One skill, and a list of cases about it. Cases that it may not answer may stand apart here too.
-    fn flat(&mut self, source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
+    fn flat(&mut self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut file = Object::new(&source.root, "the suite", diagnostics)?;
         let name = file.text("name", diagnostics).map(str::to_owned);
         let description = file.text("description", diagnostics).map(str::to_owned);
         let run = runs(&mut file, diagnostics);
-        let skill = reading::either_text(&mut file, ["skill", "skill_name"], diagnostics);
-        let plugin = file.text("plugin", diagnostics);
+        // Where nothing is said, the file lies with the skill that it is about.
+        let named = ["skill", "skill_name"].into_iter().any(|key| file.given(key).is_some());
+        let skill = match named {
+            true => reading::either_text(&mut file, ["skill", "skill_name"], diagnostics).map(|name| {
+                let hint = Hint { name, span: source.root.span, decides: true };
+                let beside =
+                    reading::skill_beside(source.folder(), place, Some(hint), &mut Diagnostics::default());
+                let path = beside.path.filter(|_| beside.name == name);
+                SkillRef { name: name.to_owned(), path, plugin: None }
+            }),
+            false => Some(reading::skill_beside(source.folder(), place, None, diagnostics)),
+        };
+        let plugin = file.text("plugin", diagnostics).map(str::to_owned);
         let nodes = file.list("cases", diagnostics).unwrap_or_default();
         let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
         let meta = self.kept.rest(&file, "the suite", diagnostics);
-        let subject = [skill.unwrap_or_default().to_owned()];
+        let subject = [skill.as_ref().map(|skill| skill.name.clone()).unwrap_or_default()];
         let mut cases: Vec<Case> = nodes
             .iter()
             .filter_map(|node| self.case(node, &subject[0], &subject, &LABELS, diagnostics))
@@ -200,7 +240,7 @@ impl Reader {
         );
         Some(Suite {
             description,
-            skills: distinct([(skill?, plugin)]),
+            skills: vec![SkillRef { plugin, ..skill? }],
             cases,
             run,
             meta,
@@ -227,24 +267,28 @@ impl Reader {
 
     fn item(&mut self, node: &Node, all: &[String], diagnostics: &mut Diagnostics) -> Option<Case> {
         let mut item = Object::new(node, "a case", diagnostics)?;
-        let other = if node.has("query") { "query" } else { "prompt" };
+        let other = ["query", "question"].into_iter().find(|key| node.has(key)).unwrap_or("prompt");
         let input = reading::either_text(&mut item, ["input", other], diagnostics);
         let note = item.text("rationale", diagnostics).map(str::to_owned);
-        let subject = match item.get("expected_skill") {
-            Some(node) if node.is_null() => Some(None),
-            Some(node) => text_of(node, "expected_skill", diagnostics).map(Some),
-            None => {
-                item.missing("expected_skill", diagnostics);
-                None
+        let name = item.get("expected_skill").and_then(Node::as_text).map(str::trim);
+        let name = name.filter(|name| !name.is_empty());
+        let about = name.map_or_else(|| all.to_vec(), |name| vec![name.to_owned()]);
+        let expected = reading::expected_activation(&mut item, &about, diagnostics);
+        if !expected.given {
+            item.missing("expected_skill", diagnostics);
+        }
+        let group = name.unwrap_or(NEGATIVE);
+        let mut checks = expected.checks;
+        let nothing = checks.is_empty();
+        // Some people say in the same place what the agent should do beside.
+        let mut statements = Ids::default();
+        for (text, span) in item.texts(BEHAVIOUR, diagnostics).unwrap_or_default() {
+            match text.trim().is_empty() {
+                true => diagnostics.error("empty-text", span, "an expected behaviour must not be blank"),
+                false => checks.push(reading::judged(statements.derive(&slug(text, "behaviour")), text)),
             }
-        };
-        let (group, check) = match subject {
-            Some(Some(name)) if !name.trim().is_empty() => {
-                (name, Some(reading::activation(vec![name.to_owned()], Expect::Must)))
-            }
-            Some(Some(_) | None) => (NEGATIVE, Some(reading::activation(all.to_vec(), Expect::MustNot))),
-            None => (NEGATIVE, None),
-        };
+        }
+        let context = item.text(TRUTH, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned);
         let id = match item.given("id") {
             Some(_) => self.ids.given(&mut item, diagnostics),
             None => input.map(|input| self.ids.derive(&format!("{group}/{}", slug(input, "case")))),
@@ -253,7 +297,8 @@ impl Reader {
         Some(Case {
             group: Some(group.to_owned()),
             note,
-            checks: vec![check?],
+            checks: Some(checks).filter(|_| !nothing)?,
+            context,
             meta,
             ..reading::blank_case(id?, input?.to_owned())
         })

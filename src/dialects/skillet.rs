@@ -73,10 +73,12 @@ impl Dialect for Skillet {
             .into_iter()
             .filter_map(|key| Some((key.to_owned(), file.given(key)?.to_value())))
             .collect();
+        // The skill is the one that the user names, which is not known here.
+        let activation = reading::expected_activation(&mut file, &[], diagnostics);
         let mut kept = Kept::default();
         let mut meta = kept.rest(&file, "an eval", diagnostics);
         meta.extend(said);
-        let (checks, context) = match (assertions, expected) {
+        let (mut checks, context) = match (assertions, expected) {
             (Some(nodes), expected) => {
                 let (checks, more) = assertion_checks(nodes, &mut kept, diagnostics);
                 meta.extend((!more.is_empty()).then(|| (ASSERTIONS.to_owned(), Value::Object(more))));
@@ -85,6 +87,7 @@ impl Dialect for Skillet {
             (None, Some(expected)) => (vec![reading::judged("expected".to_owned(), expected)], None),
             (None, None) => return None,
         };
+        checks.splice(0..0, activation.checks);
         let case = Case {
             group,
             stimulus: stimulus?,

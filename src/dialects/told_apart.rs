@@ -2,7 +2,7 @@
 //! table for those that share file names and shapes, so that no two claim the same document.
 
 use super::Fit;
-use super::reading::are_wrapped_triggers;
+use super::reading::{are_wrapped_triggers, says_activation};
 use crate::model::RelPath;
 use crate::tree::{Data, Node, Source};
 
@@ -88,6 +88,8 @@ fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
         only(Format::Bmad)
     } else if any("expectation") {
         only(Format::SkillTest)
+    } else if cases.iter().any(says_activation) && !any("input") && !any("expectations") {
+        only(Format::SkillTest)
     } else if any("input") {
         only(Format::Bmad)
     } else if any("expectations") || root.has("version") && root.has("skill") {
@@ -162,7 +164,7 @@ fn array(items: &[Node], source: &Source) -> Option<Told> {
     let named = is_named_triggers(source);
     if any("expected_skill") {
         only(Format::SkillTest)
-    } else if any("query") && any("should_trigger") {
+    } else if (any("query") || any("prompt")) && items.iter().any(says_activation) {
         if named {
             only(Format::Bmad)
         } else {

@@ -63,9 +63,10 @@ impl Dialect for WritingSkills {
         }
         let files =
             reading::Files { roots: vec![place.project.clone(), source.folder().to_owned()], below: None };
-        let mut reader = Reader { files, ids: Ids::default(), kept };
-        let cases = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
+        let mut reader = Reader { files, ids: Ids::default(), kept, skill: skill.name.clone() };
+        let cases: Vec<Case> = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
         Some(Suite {
+            rivals: reading::expected_beside(&cases, &skill, diagnostics),
             cases,
             defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
             gates: reading::all_cases_pass(),
@@ -162,17 +163,21 @@ struct Reader {
     files: reading::Files,
     ids: Ids,
     kept: Kept,
+    /// The name of the skill under test.
+    skill: String,
 }
 
 impl Reader {
     fn case(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
         let mut case = Object::new(node, "a case", diagnostics)?;
+        let activation =
+            reading::expected_activation(&mut case, std::slice::from_ref(&self.skill), diagnostics);
         let id = self.ids.given(&mut case, diagnostics);
         let prompt = case.required_text("prompt", diagnostics);
         let files = reading::fixtures(&mut case, &self.files, diagnostics);
         let expectations = case.list("expectations", diagnostics);
         let expectations_node = case.given("expectations");
-        if expectations_node.is_none() {
+        if expectations_node.is_none() && !activation.given {
             case.missing("expectations", diagnostics);
         }
         let mut checks = Checks::default();
@@ -180,7 +185,7 @@ impl Reader {
             checks.add(node, &mut self.kept, diagnostics);
         }
         let required = checks.list.iter().any(|check| check.need == Need::Required);
-        if expectations.is_some() && !required && !checks.refused {
+        if expectations.is_some() && !required && !checks.refused && !activation.given {
             diagnostics.error_help(
                 "nothing-required",
                 expectations_node.map(|node| node.span),
@@ -194,7 +199,7 @@ impl Reader {
         }
         Some(Case {
             room: Room { files, ..Room::default() },
-            checks: checks.list,
+            checks: [activation.checks, checks.list].concat(),
             meta,
             ..reading::blank_case(id?, prompt?.to_owned())
         })

@@ -101,7 +101,26 @@ pub enum ActivationOutcome {
     Error,
 }
 
+impl ActivationOutcome {
+    /// The outcome as skill-test writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            ActivationOutcome::TruePositive => "tp",
+            ActivationOutcome::FalsePositive => "fp",
+            ActivationOutcome::TrueNegative => "tn",
+            ActivationOutcome::FalseNegative => "fn",
+            ActivationOutcome::Acceptable => "acceptable",
+            ActivationOutcome::Error => "error",
+        }
+    }
+}
+
 impl SkillUse {
+    /// The skills that the agent activated though the case is not about them.
+    pub fn activated_instead(&self) -> Vec<&str> {
+        self.activated.iter().filter(|skill| !self.about.contains(skill)).map(String::as_str).collect()
+    }
+
     fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -83,9 +83,16 @@ impl Suite {
             let same = self.skills.iter_mut().find(|known| known.name == skill.name);
             return same.map(|known| known.path = skill.path).is_some();
         }
+        let old = self.skills.first().map(|old| old.name.clone());
         for check in self.cases.iter_mut().flat_map(|case| &mut case.checks) {
             if let CheckKind::Activation(activation) = &mut check.kind {
-                activation.skills = vec![skill.name.clone()];
+                // A check about a skill beside the one under test stays what it is.
+                for name in activation.skills.iter_mut().filter(|name| Some(&**name) == old.as_ref()) {
+                    name.clone_from(&skill.name);
+                }
+                if activation.skills.is_empty() {
+                    activation.skills.push(skill.name.clone());
+                }
             }
         }
         self.rivals.retain(|rival| rival.name != skill.name);

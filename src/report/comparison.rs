@@ -2,7 +2,7 @@
 
 use super::markup::markdown as plain;
 use super::{figures, safe};
-use crate::compare::{CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+use crate::compare::{ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
 use crate::model::{Compared, Estimate, counted};
 
 /// How many cases of a kind are told one by one on a terminal.
@@ -10,12 +10,17 @@ const MOST_TOLD: usize = 20;
 
 pub fn text(of: &Comparisons) -> String {
     let mut out = String::new();
+    let with_rates = sides(of).any(|side| side.activation.is_some());
+    for side in sides(of).filter(|_| with_rates) {
+        out.push_str(&format!("{}: {}\n", safe(&side.name), rates(side)));
+    }
     for one in &of.comparisons {
         out.push_str(&format!("{} → {}\n", safe(&one.before.name), safe(&one.after.name)));
         for line in &one.differs {
             out.push_str(&format!("  {}\n", safe(line)));
         }
         out.push_str(&format!("  pass rate {}\n", overall(one)));
+        out.extend(one.activation.iter().map(|of| format!("  {}\n", differences(of))));
         for (title, cases) in listed(one) {
             if cases.is_empty() {
                 continue;
@@ -33,7 +38,54 @@ pub fn text(of: &Comparisons) -> String {
     if of.comparisons.is_empty() {
         out.push_str("there is nothing to compare\n");
     }
+    out.extend(of.best.as_ref().map(|best| format!("{}\n", safe(&best_in_words(best)))));
     out
+}
+
+/// What is compared, what the others are compared with first.
+fn sides(of: &Comparisons) -> impl Iterator<Item = &SideSummary> {
+    let first = of.comparisons.first().map(|one| &one.before);
+    first.into_iter().chain(of.comparisons.iter().map(|one| &one.after))
+}
+
+/// The rates of activation of one side, each with its interval and of how many runs it is.
+fn rates(side: &SideSummary) -> String {
+    let Some(of) = &side.activation else { return "no case is about activation".to_owned() };
+    let rate = |name: &str, of: Estimate| format!("{name} {} (n {})", figures::estimate(of), of.n);
+    let words = [rate("precision", of.precision), rate("recall", of.recall), rate("F1", of.f1)];
+    let mut counts = format!("{} tp {} fp {} tn {} fn", of.tp, of.fp, of.tn, of.fn_);
+    for (count, word) in [(of.acceptable, "acceptable"), (of.error, "cannot tell")] {
+        if count > 0 {
+            counts.push_str(&format!(", {count} {word}"));
+        }
+    }
+    format!("{} · {counts}", words.join(" · "))
+}
+
+fn differences(of: &ActivationDifference) -> String {
+    let named = [("precision", of.precision), ("recall", of.recall), ("F1", of.f1)];
+    named.map(|(name, difference)| format!("{name} {}", figures::difference(difference))).join(" · ")
+}
+
+/// Which side is best, or that none is clearly better than all the others.
+fn best_in_words(best: &Best) -> String {
+    let measure = best.by.in_words();
+    let Some(leads) = &best.leads else {
+        return format!("no mode is clearly better: {measure} is undefined in all of them");
+    };
+    let ahead: Vec<String> = best
+        .differences
+        .iter()
+        .map(|lead| format!("{} against {}", figures::difference(lead.difference), lead.other))
+        .collect();
+    let level = best.differences.iter().any(|lead| lead.difference.value == Some(0.0));
+    match (best.clear, level) {
+        (true, _) => format!("best: {leads}, {measure} {}", ahead.join(", ")),
+        (false, false) => {
+            format!("no mode is clearly better; {leads} has the highest {measure}: {}", ahead.join(", "))
+        }
+        (false, true) => format!("no mode is clearly better: {leads} in {measure} {}", ahead.join(", ")),
+    }
 }
 
 /// What happened to the cases, what matters most first.
@@ -95,13 +147,14 @@ pub fn markdown(title: &str, of: &Comparisons) -> String {
     let mut out = format!("# {}\n\n## Overall\n\n", plain(title));
     out.push_str("| | runs | pass rate | precision | recall | F1 | accuracy | tp | fp | tn | fn | cannot tell | USD per run | s per run |\n");
     out.push_str(&format!("|{}\n", "---|".repeat(14)));
-    let first = of.comparisons.first().map(|one| &one.before);
-    for side in first.into_iter().chain(of.comparisons.iter().map(|one| &one.after)) {
+    for side in sides(of) {
         out.push_str(&row(side));
     }
+    out.extend(of.best.as_ref().map(|best| format!("\n{}.\n", capitalised(&plain(&best_in_words(best))))));
     for one in &of.comparisons {
         out.push_str(&format!("\n## {} → {}\n\n", plain(&one.before.name), plain(&one.after.name)));
         out.push_str(&format!("Pass rate {}.\n", plain(&overall(one))));
+        out.extend(one.activation.iter().map(|of| format!("\nActivation: {}.\n", plain(&differences(of)))));
         for (title, cases) in listed(one) {
             if !cases.is_empty() {
                 out.push_str(&format!("\n### {}\n\n", capitalised(title)));
@@ -119,7 +172,7 @@ const METHOD: &str = "
 Every case was run on both sides and is paired by its id. Brackets are 95 % intervals; runs of one case
 count as one cluster. A difference is called better or worse when its interval excludes zero and, with
 few runs, an exact test agrees; equivalent when the interval lies within the margin; otherwise
-inconclusive. Runs that could not tell are in no rate. Undefined rates are shown as –.
+inconclusive. A mode is called the best only when it is clearly better than each of the others. Runs that could not tell are in no rate. Undefined rates are shown as –.
 ";
 
 fn row(side: &SideSummary) -> String {
@@ -127,7 +180,8 @@ fn row(side: &SideSummary) -> String {
     let mut cells = vec![plain(&side.name), side.runs.to_string(), figures::pass_rate(&side.pass_rate)];
     match &side.activation {
         Some(of) => {
-            cells.extend([of.precision, of.recall, of.f1, of.accuracy].map(figures::estimate));
+            let rates = [of.precision, of.recall, of.f1, of.accuracy];
+            cells.extend(rates.map(|rate| format!("{} (n {})", figures::estimate(rate), rate.n)));
             cells.extend([of.tp, of.fp, of.tn, of.fn_, of.error].map(|count| count.to_string()));
         }
         None => cells.extend(std::iter::repeat_n("–".to_owned(), 9)),

@@ -12,7 +12,7 @@ pub static REPORT: Report = Report {
     adds: None,
 };
 
-const COLUMNS: [&str; 27] = [
+const COLUMNS: [&str; 29] = [
     "run",
     "suite",
     "case",
@@ -31,6 +31,8 @@ const COLUMNS: [&str; 27] = [
     "output_tokens",
     "expect",
     "fired",
+    "outcome",
+    "activated",
     "check",
     "required",
     "verdict",
@@ -85,6 +87,8 @@ fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -
         record.usage.output.to_string(),
         record.expect.map(|expect| expect.name().to_owned()).unwrap_or_default(),
         record.fired.map(|fired| fired.to_string()).unwrap_or_default(),
+        record.activation().map(|outcome| outcome.name().to_owned()).unwrap_or_default(),
+        text(&record.skills.activated.join(", ")),
         of_check(|check| text(&check.check)),
         of_check(|check| check.required.to_string()),
         of_check(|check| check.verdict.name().to_owned()),

@@ -2,6 +2,7 @@
 //!
 //! In: `Results`. Out: bytes in one format a file. Never: calls a stage.
 
+mod activation;
 mod changes;
 pub mod comparison;
 mod csv;
@@ -80,6 +81,7 @@ pub static REPORTS: &[&Report] = &[
     &html::REPORT,
     &junit::REPORT,
     &csv::REPORT,
+    &activation::REPORT,
     &github::REPORT,
     &github::COMMENT,
     &skill_creator::REPORT,

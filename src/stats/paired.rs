@@ -184,6 +184,22 @@ fn from_rates(told: &[Pair], value: f64, alpha: f64) -> Option<Interval> {
     })
 }
 
+/// The difference of two rates that were measured apart, with an interval made from theirs (Newcombe's). It is
+/// wide where the rates are of the same cases, and never too narrow for that. No interval where one has none.
+pub fn rate_difference(before: Estimate, after: Estimate) -> Estimate {
+    let Some((old, new)) = before.value.zip(after.value) else {
+        return Estimate::undefined(before.n.min(after.n));
+    };
+    let value = new - old;
+    let ends = before.low.zip(before.high).zip(after.low.zip(after.high));
+    let interval = ends.map(|((old_low, old_high), (new_low, new_high))| {
+        let low = value - (new - new_low).hypot(old_high - old);
+        let high = value + (new_high - new).hypot(old - old_low);
+        (low.max(-1.0), high.min(1.0))
+    });
+    Estimate::new(Some(value), interval, before.n.min(after.n))
+}
+
 /// Runs in all that would make a difference like this one visible four times in five, less those
 /// there are. A difference below the margin is not looked for; its absence is.
 fn more_runs(at: Interval, value: f64, margin: f64, runs: u64, alpha: f64) -> Option<u64> {

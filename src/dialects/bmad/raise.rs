@@ -112,7 +112,8 @@ fn eval(
     let mut statements = Vec::new();
     let mut ids = Ids::default();
     let mut renamed = false;
-    for check in &case.checks {
+    let (should_trigger, checks) = writing::split_activation(case, suite);
+    for check in checks {
         let Some(statement) = writing::statement(check, losses, &case.id, Scale::PassFail) else { continue };
         renamed |= check.name.is_some() || check.id != ids.derive(&slug(&statement, "expectation"));
         statements.push(statement);
@@ -120,7 +121,7 @@ fn eval(
     if renamed {
         losses.case(&case.id, "the names of its checks, which here are made from their words");
     }
-    if statements.is_empty() {
+    if statements.is_empty() && should_trigger.is_none() {
         losses.case(&case.id, "the whole case, because nothing is left to expect of it");
         return None;
     }
@@ -133,6 +134,9 @@ fn eval(
     let files = writing::declared_files(case, folder, losses);
     if !files.is_empty() {
         map.insert("files".to_owned(), Value::Array(files));
+    }
+    if let Some(should) = should_trigger {
+        map.insert("should_trigger".to_owned(), json!(should));
     }
     map.insert("expectations".to_owned(), json!(statements));
     if let Some(timeout) = case.timeout.or(limit) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::reading;
 use super::LONGEST;
 use crate::tree::shape::{self, Mapping, named};
 
@@ -26,7 +27,7 @@ fn file() -> Mapping {
 
 fn eval() -> Mapping {
     let files = shape::such_as(shape::texts(), json!([["evals/invoice-writer/files/order.md"]]));
-    Mapping::open()
+    let eval = Mapping::open()
         .may(
             "id",
             "A name that stays. Also the folder whose setup/ is laid over the workspace.",
@@ -45,17 +46,27 @@ fn eval() -> Mapping {
             shape::text(),
         )
         .may("files", "Fixtures staged at the same path, read-only.", files)
-        .may("expectations", "Statements that must be true afterwards.", shape::filled_texts())
-        .may("rubric", "Statements that must be true afterwards, in the newer shape.", shape::filled_texts())
+        .may("expectations", "Statements that must be true afterwards.", statements())
+        .may("rubric", "Statements that must be true afterwards, in the newer shape.", statements())
         .may("timeout", "The time limit in seconds.", shape::default(shape::whole(1, LONGEST), 600))
+;
+    let says = |key: &str| json!({"required": [key], "properties": {key: shape::filled_texts()}});
+    let checked = [vec![says("expectations"), says("rubric")], reading::activation_conditions()].concat();
+    reading::activation_schema(eval)
         .with(
             "allOf",
             json!([
                 {"oneOf": one_of(&["prompt", "input"])},
-                {"oneOf": one_of(&["expectations", "rubric"])},
+                {"anyOf": checked},
+                {"not": {"required": ["expectations", "rubric"]}},
                 {"anyOf": one_of(&["id", "input", "rubric"])},
             ]),
         )
+}
+
+/// Statements for a judge. None at all is enough where the eval is about activation.
+fn statements() -> Value {
+    shape::either([shape::filled(), shape::list(shape::filled())])
 }
 
 fn one_of(keys: &[&str]) -> Value {

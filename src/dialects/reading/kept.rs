@@ -2,6 +2,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
+use super::expected_activation::seems_meant;
 use crate::model::{Diagnostic, Diagnostics, Severity};
 use crate::tree::Object;
 
@@ -31,6 +32,19 @@ impl Kept {
             meta.insert(entry.key.clone(), entry.value.to_value());
             let silent = self.underscore_is_silent && entry.key.starts_with('_');
             if silent || !self.told.insert((what, entry.key.clone())) {
+                continue;
+            }
+            if seems_meant(&entry.key) {
+                diagnostics.warning_help(
+                    "unchecked-activation",
+                    entry.key_span,
+                    format!(
+                        "{what} has a key \"{}\" that seems to say whether a skill is activated; it is not \
+                         understood here, so nothing checks it",
+                        entry.key
+                    ),
+                    "say it with \"should_trigger\" or \"expected_skill\"",
+                );
                 continue;
             }
             diagnostics.push(Diagnostic {

@@ -1,5 +1,6 @@
 //! What several formats read alike: ids, files, skills, trigger sets, keys that nobody uses.
 
+mod expected_activation;
 mod fixtures;
 mod ids;
 mod kept;
@@ -8,6 +9,10 @@ mod triggers;
 
 use std::collections::BTreeMap;
 
+pub use expected_activation::{
+    expected_beside, read as expected_activation, says_activation, schema as activation_schema,
+    schema_conditions as activation_conditions,
+};
 pub use fixtures::{Below, Files, fixtures};
 pub use ids::{Ids, slug};
 pub use kept::Kept;
@@ -15,6 +20,7 @@ pub use skills::{Hint, at as skill_at, beside as skill_beside, is_skill};
 pub use triggers::{
     RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers,
     are_wrapped as are_wrapped_triggers, refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,
+    sorted_schema as sorted_trigger_schema,
 };
 
 use crate::model::{

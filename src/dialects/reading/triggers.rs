@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use super::{Ids, Kept, activation, blank_case, slug};
-use crate::model::{Case, Diagnostics, Expect, PassRule, Room, Span};
+use super::{Ids, Kept, activation, activation_conditions, activation_schema, blank_case, expected_activation, slug};
+use crate::model::{Case, Check, Diagnostics, Expect, PassRule, Room, Span};
 use crate::tree::shape::{self, Mapping};
-use crate::tree::{Entry, Node, Object};
+use crate::tree::{Data, Entry, Node, Object, wrong_type};
 
 /// How often a query runs when nobody says.
 pub const RUNS: u32 = 3;
@@ -19,7 +19,12 @@ pub struct Triggers<'t> {
 
 /// Whether a list is meant as a trigger set.
 pub fn are(items: &[Node]) -> bool {
-    items.iter().any(|item| item.has("query") || item.has("should_trigger"))
+    items.iter().any(|item| item.has("query") || item.has("should_trigger") && !is_checked_otherwise(item))
+}
+
+/// Whether an item says more than whether the skill must be activated, so that it is an eval.
+fn is_checked_otherwise(item: &Node) -> bool {
+    ["expectations", "rubric", "assertions", "expected_output"].iter().any(|key| item.has(key))
 }
 
 /// The list in a mapping that is a trigger set, if its author put one around it.
@@ -43,22 +48,54 @@ pub fn refuse_mapping(root: &Node, diagnostics: &mut Diagnostics) {
     diagnostics.error_help("wrong-type", start, "a trigger set must be a list, not a mapping", help);
 }
 
-/// What a trigger set may hold, as JSON Schema.
-pub fn schema() -> Value {
-    let item = Mapping::open()
+/// The keys of the two lists of queries: those for which the skill must be activated, and must not.
+const SORTED: (&str, &str) = ("should_trigger", "should_not_trigger");
+
+/// Queries in two lists, or in one, as JSON Schema.
+pub fn sorted_schema() -> Value {
+    let query = Mapping::open()
         .must("query", "What the user says, in a session of its own.", shape::filled())
-        .must("should_trigger", "Whether the skill should fire.", shape::yes_or_no())
+        .may("rationale", "Why, for people.", shape::text())
         .may(
             "id",
             "A name that stays; by default made from the query.",
             shape::either([shape::filled(), json!({"type": "integer"})]),
         );
+    let queries = shape::list(shape::either([shape::filled(), query.into()]));
+    let (must, must_not) = SORTED;
+    let lists = Mapping::open()
+        .may(must, "Queries for which the agent must activate the skill.", queries.clone())
+        .may(must_not, "Queries for which the agent must not activate the skill.", queries)
+        .may("description", "What the queries are about, for people.", json!({}));
+    shape::either([lists.into(), shape::list(item())])
+}
+
+/// What a trigger set may hold, as JSON Schema.
+pub fn schema() -> Value {
     shape::document(
         "Trigger set (triggers.json)",
         "Queries for which a skill's description should or should not fire, as BMad and skill-creator \
          write them.",
-        shape::some(item),
+        shape::some(item()),
         [],
+    )
+}
+
+fn item() -> Mapping {
+    let item = Mapping::open()
+        .may("query", "What the user says, in a session of its own.", shape::filled())
+        .may("prompt", "What the user says, by another key.", shape::filled())
+        .may(
+            "id",
+            "A name that stays; by default made from the query.",
+            shape::either([shape::filled(), json!({"type": "integer"})]),
+        );
+    activation_schema(item).with(
+        "allOf",
+        json!([
+            {"anyOf": [{"required": ["query"]}, {"required": ["prompt"]}]},
+            {"anyOf": activation_conditions()},
+        ]),
     )
 }
 
@@ -71,6 +108,68 @@ impl Triggers<'_> {
         items.iter().filter_map(|node| self.case(node, &mut ids, kept, diagnostics)).collect()
     }
 
+    /// The cases of queries that stand in a mapping under `should_trigger` and `should_not_trigger`, or in a
+    /// list in which each says it of itself.
+    pub fn sorted_cases(
+        &self,
+        node: &Node,
+        key: &'static str,
+        ids: &mut Ids,
+        kept: &mut Kept,
+        diagnostics: &mut Diagnostics,
+    ) -> Vec<Case> {
+        let mut cases = Vec::new();
+        if let Data::List(items) = &node.data {
+            cases.extend(items.iter().filter_map(|item| self.case(item, ids, kept, diagnostics)));
+            return cases;
+        }
+        let Data::Map(_) = &node.data else {
+            wrong_type(node, key, "a list, or a mapping of two lists", diagnostics);
+            return cases;
+        };
+        let Some(mut lists) = Object::new(node, "the trigger queries", diagnostics) else { return cases };
+        let (must, must_not) = SORTED;
+        for (key, expect) in [(must, Expect::Must), (must_not, Expect::MustNot)] {
+            for item in lists.list(key, diagnostics).unwrap_or_default() {
+                cases.extend(self.sorted_case(item, expect, ids, kept, diagnostics));
+            }
+        }
+        // Words about the queries, for people.
+        lists.get("description");
+        kept.rest(&lists, "the trigger queries", diagnostics);
+        cases
+    }
+
+    /// A query that stands in a list of queries for which the same is expected: a text, or a mapping.
+    fn sorted_case(
+        &self,
+        node: &Node,
+        expect: Expect,
+        ids: &mut Ids,
+        kept: &mut Kept,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Case> {
+        let checks = vec![activation(vec![self.skill.to_owned()], expect)];
+        if let Some(text) = node.as_text().filter(|text| !text.trim().is_empty()) {
+            return Some(self.blank(ids.derive(&slug(text, "query")), text, checks));
+        }
+        let mut item = Object::new(node, "a trigger query", diagnostics)?;
+        let query = item.required_text("query", diagnostics);
+        let note = item.text("rationale", diagnostics).map(str::to_owned);
+        let id = match item.given("id") {
+            Some(_) => ids.given(&mut item, diagnostics),
+            None => query.map(|query| ids.derive(&slug(query, "query"))),
+        };
+        let meta = kept.rest(&item, "a trigger query", diagnostics);
+        Some(Case { note, meta, ..self.blank(id?, query?, checks) })
+    }
+
+    fn blank(&self, id: String, query: &str, checks: Vec<Check>) -> Case {
+        let room = self.room.clone();
+        let pass_when = PassRule::FireRate(None);
+        Case { room, checks, pass_when, ..blank_case(id, query.to_owned()) }
+    }
+
     fn case(
         &self,
         node: &Node,
@@ -79,12 +178,13 @@ impl Triggers<'_> {
         diagnostics: &mut Diagnostics,
     ) -> Option<Case> {
         let mut item = Object::new(node, "a trigger query", diagnostics)?;
-        let query = item.required_text("query", diagnostics);
-        let expect = item.bool("should_trigger", diagnostics).map(|should| match should {
-            true => Expect::Must,
-            false => Expect::MustNot,
-        });
-        if item.given("should_trigger").is_none() {
+        let key = if node.has("query") { "query" } else { "prompt" };
+        let query = match node.has(key) {
+            true => item.required_text(key, diagnostics),
+            false => item.required_text("query", diagnostics),
+        };
+        let expected = expected_activation(&mut item, &[self.skill.to_owned()], diagnostics);
+        if !expected.given {
             item.missing("should_trigger", diagnostics);
         }
         let id = match item.given("id") {
@@ -92,12 +192,9 @@ impl Triggers<'_> {
             None => query.map(|query| ids.derive(&slug(query, "query"))),
         };
         let meta = kept.rest(&item, "a trigger query", diagnostics);
-        Some(Case {
-            room: self.room.clone(),
-            checks: vec![activation(vec![self.skill.to_owned()], expect?)],
-            pass_when: PassRule::FireRate(None),
-            meta,
-            ..blank_case(id?, query?.to_owned())
-        })
+        if expected.checks.is_empty() {
+            return None;
+        }
+        Some(Case { meta, ..self.blank(id?, query?, expected.checks) })
     }
 }

@@ -88,11 +88,12 @@ fn evals_file(suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Raise
 fn eval(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Value> {
     let more = case.meta.get(ASSERTIONS).and_then(Value::as_object);
     let mut items = Vec::new();
-    for check in &case.checks {
+    let (should_trigger, checks) = writing::split_activation(case, suite);
+    for check in checks {
         let extra = more.and_then(|more| more.get(&check.id)).and_then(Value::as_object);
         items.extend(assertion(check, extra, &case.id, losses));
     }
-    if items.is_empty() {
+    if items.is_empty() && should_trigger.is_none() {
         losses.case(&case.id, "the whole case, because nothing is left to expect of it");
         return None;
     }
@@ -106,6 +107,9 @@ fn eval(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Optio
         map.insert("expected_output".to_owned(), json!(context));
     }
     map.insert("files".to_owned(), Value::Array(writing::declared_files(case, folder, losses)));
+    if let Some(should) = should_trigger {
+        map.insert("should_trigger".to_owned(), json!(should));
+    }
     // Not `expectations`, which would make a file with text ids BMad's.
     map.insert("assertions".to_owned(), Value::Array(items));
     let mut meta = case.meta.clone();

@@ -2,12 +2,19 @@
 
 use serde_json::{Value, json};
 
+use super::super::reading;
+use super::TRIGGERS;
 use crate::tree::shape::{self, Mapping, named};
 
 pub fn schema() -> Value {
     let file = Mapping::open()
         .may("skill_name", "The skill's name; the folder that the evals lie in decides.", shape::text())
-        .must("evals", "The evals, each run with and without the skill.", shape::some(named("eval")));
+        .must("evals", "The evals, each run with and without the skill.", shape::some(named("eval")))
+        .may(
+            TRIGGERS,
+            "Queries for which the skill must be activated, and must not.",
+            reading::sorted_trigger_schema(),
+        );
     shape::document(
         "skill-creator evals (evals/evals.json)",
         "Evals of a skill, as skill-creator and agentskills.io write them.",
@@ -20,7 +27,7 @@ fn eval() -> Mapping {
     let says = |key: &str| json!({"required": [key], "properties": {key: {"minItems": 1}}});
     let expected =
         json!({"required": ["expected_output"], "properties": {"expected_output": shape::filled()}});
-    Mapping::open()
+    let eval = Mapping::open()
         .must(
             "id",
             "A name or number that stays.",
@@ -32,7 +39,9 @@ fn eval() -> Mapping {
         .may("files", "Fixtures, seen from the skill's folder, staged at the same path.", shape::texts())
         .may("expectations", "Statements that must be true afterwards.", shape::list(named("assertion")))
         .may("assertions", "The same, or exact checks.", shape::list(named("assertion")))
-        .with("anyOf", json!([says("expectations"), says("assertions"), expected]))
+;
+    reading::activation_schema(eval)
+        .with("anyOf", json!([vec![says("expectations"), says("assertions"), expected], reading::activation_conditions()].concat()))
 }
 
 /// Objects vary a good deal; these are the keys that mean something.

@@ -32,6 +32,8 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
         }
         match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
             Some(on_shelf) => skills.push(SkillRef { path: on_shelf.path.clone(), ..skill }),
+            // The file lies with it.
+            None if skill.path.is_some() => skills.push(skill),
             None => {
                 let of = skill
                     .plugin

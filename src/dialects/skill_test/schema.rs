@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{LABELS, MOST_RUNS, NEGATIVE_LABELS, RUNS};
+use super::super::reading;
+use super::{BEHAVIOUR, LABELS, MOST_RUNS, NEGATIVE_LABELS, RUNS, TRUTH};
 use crate::model::Expect;
 use crate::tree::shape::{self, Mapping, named};
 
@@ -37,7 +38,7 @@ fn flat() -> Mapping {
         .may("skill_name", "The skill under test, by another key.", shape::filled())
         .may("plugin", "The plugin that the skill is in.", shape::text())
         .must("cases", "Prompts about the skill.", shape::some(case(&LABELS)))
-        .with("oneOf", one_of(&["skill", "skill_name"]))
+        .with("not", json!({"required": ["skill", "skill_name"]}))
 }
 
 /// What both mappings say about the suite.
@@ -51,17 +52,19 @@ fn about() -> Mapping {
 
 fn case(labels: &[(&str, Expect)]) -> Mapping {
     let words: Vec<&str> = labels.iter().map(|(label, _)| *label).collect();
-    Mapping::open()
+    let case = Mapping::open()
         .may("id", "A name that stays; by default made from the prompt.", id())
         .may("prompt", "What the user says.", shape::filled())
         .may("input", "What the user says, by another key.", shape::filled())
-        .must(
+        .may(
             "expectation",
             "Whether the skill must fire or must not; acceptable counts neither way.",
             shape::words(&words),
         )
         .may("rationale", "Why, for people.", shape::text())
-        .with("oneOf", one_of(&["prompt", "input"]))
+        .with("oneOf", one_of(&["prompt", "input"]));
+    let expected = [vec![json!({"required": ["expectation"]})], reading::activation_conditions()].concat();
+    reading::activation_schema(case).with("anyOf", json!(expected))
 }
 
 fn list() -> Value {
@@ -69,15 +72,16 @@ fn list() -> Value {
         .may("id", "A name that stays; by default made from the prompt.", id())
         .may("input", "What the user says.", shape::filled())
         .may("query", "What the user says, by another key.", shape::filled())
+        .may("question", "What the user says, by another key.", shape::filled())
         .may("prompt", "What the user says, by another key.", shape::filled())
-        .must(
-            "expected_skill",
-            "The skill that must fire; null for none.",
-            json!({"type": ["string", "null"]}),
-        )
-        .may("rationale", "Why, for people.", shape::text())
-        .with("anyOf", one_of(&["input", "query", "prompt"]));
-    let mut list = shape::list(item);
+        .may(BEHAVIOUR, "What else must be true afterwards, for a judge.", shape::texts())
+        .may(TRUTH, "What should come out. The judge reads it and does not score it.", shape::text())
+        .may("rationale", "Why, for people.", shape::text());
+    let said = json!([
+        {"anyOf": one_of(&["input", "query", "question", "prompt"])},
+        {"anyOf": reading::activation_conditions()},
+    ]);
+    let mut list = shape::list(reading::activation_schema(item).with("allOf", said));
     // At least one names a skill, else there is nothing that could fire.
     list["contains"] = json!({"properties": {"expected_skill": shape::filled()}});
     list

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::reading;
 use super::TYPES;
 use crate::tree::shape::{self, Mapping};
 
@@ -20,7 +21,7 @@ fn eval() -> Mapping {
     let assertion = Mapping::open()
         .must("type", "What is looked for. All but regex and the tools ignore case.", shape::words(&types))
         .must("value", "The text, the pattern (Python's `re` syntax) or the tool's name.", shape::text());
-    Mapping::open()
+    let eval = Mapping::open()
         .may("schema_version", "The version of the format.", shape::default(json!({"const": 1}), 1))
         .must(
             "timestamp",
@@ -45,5 +46,6 @@ fn eval() -> Mapping {
             "A bash script run afterwards. That it fails is told and changes nothing.",
             shape::text(),
         )
-        .may("assertions", "Exact checks, which replace the judge.", shape::some(assertion))
+        .may("assertions", "Exact checks, which replace the judge.", shape::some(assertion));
+    reading::activation_schema(eval)
 }

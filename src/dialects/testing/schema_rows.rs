@@ -86,6 +86,59 @@ pub const GOOD: &[(&str, &str)] = &[
               {"description": "d", "check": "c"}]}]}"#,
     ),
     ("skill-creator", r#"{"evals": [{"id": 1, "prompt": "p", "expected_output": "o"}]}"#),
+    (
+        "skillet",
+        r#"{"timestamp": "2025-01-15", "name": "n", "prompt": "p", "expected": "e", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}"#,
+    ),
+    (
+        "skillet",
+        r#"{"timestamp": "2025-01-15", "name": "n", "prompt": "p", "expected": "e", "expected_skill": "s", "expect_skill": "s",
+            "expected_activation": "s", "must_not_activate": ["t"], "target_skill": "s"}"#,
+    ),
+    (
+        "skill-test",
+        r#"{"cases": [{"prompt": "p", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}, {"prompt": "q",
+            "expected_skill": null, "expect_skill": null, "expected_activation": false, "must_not_activate": "t", "target_skill": "s"}]}"#,
+    ),
+    (
+        "skill-test",
+        r#"[{"question": "q", "expected_skill": "s", "expected_behavior": ["b"], "ground_truth": "t", "rationale": "r"}]"#,
+    ),
+    (
+        "bmad",
+        r#"{"evals": [{"id": "A", "prompt": "p", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}, {"id": "B", "prompt": "p",
+            "expectations": [], "expected_skill": null, "expect_skill": null, "expected_activation": null,
+            "must_not_activate": ["t"], "target_skill": "s"}]}"#,
+    ),
+    (
+        "triggers",
+        r#"[{"prompt": "p", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}, {"query": "r",
+            "expected_skill": null, "expect_skill": null, "expected_activation": null, "must_not_activate": ["t"],
+            "target_skill": "s"}]"#,
+    ),
+    (
+        "writing-skills",
+        r#"{"version": 1, "cases": [{"id": 1, "prompt": "p", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}, {"id": 2, "prompt": "p",
+            "expectations": [{"criterion": "c", "description": "d", "required": false}], "expected_skill": null,
+            "expect_skill": null, "expected_activation": null, "must_not_activate": [], "target_skill": "s"}]}"#,
+    ),
+    (
+        "skill-creator",
+        r#"{"evals": [{"id": 1, "prompt": "p", "should_trigger": true, "should_activate": true, "skill_should_trigger": true, "expected_trigger": true,
+            "expect_trigger": true, "expect_activation": true}, {"id": 2, "prompt": "p",
+            "expected_skill": null, "expect_skill": null, "expected_activation": null, "must_not_activate": ["t"],
+            "target_skill": "s"}], "trigger_evals": {"description": "d", "should_trigger": ["q"],
+            "should_not_trigger": [{"id": "a", "query": "r", "rationale": "w"}]}}"#,
+    ),
+    (
+        "skill-creator",
+        r#"{"evals": [{"id": 1, "prompt": "p", "expected_output": "o"}], "trigger_evals": [{"query": "q", "should_trigger": true}]}"#,
+    ),
 ];
 
 /// Wrong by the schema, and by the reader.

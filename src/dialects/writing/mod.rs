@@ -12,7 +12,7 @@ pub use losses::{ABOUT_SKILL, Losses, Said, Says};
 pub use words::in_words;
 
 use super::native::relative;
-use super::reading::slug;
+use super::reading::{self, slug};
 use crate::model::{
     By, Case, Check, CheckKind, Expect, Fixture, Judged, PassRule, RelPath, Scale, SkillRef, Stimulus, Suite,
 };
@@ -62,6 +62,22 @@ pub fn statement(check: &Check, losses: &mut Losses, case: &str, scale: Scale) -
             None
         }
     }
+}
+
+/// The checks of a case that a format with `should_trigger` says there, and the others. Only what reads back
+/// as the same check is said so: the first check, about the one skill under test.
+pub fn split_activation<'c>(case: &'c Case, suite: &Suite) -> (Option<bool>, &'c [Check]) {
+    let ([skill], Some((first, others))) = (suite.skills.as_slice(), case.checks.split_first()) else {
+        return (None, &case.checks);
+    };
+    let CheckKind::Activation(activation) = &first.kind else { return (None, &case.checks) };
+    let must = match activation.expect {
+        Expect::Must => true,
+        Expect::MustNot => false,
+        Expect::Either => return (None, &case.checks),
+    };
+    let plain = *first == reading::activation(vec![skill.name.clone()], activation.expect);
+    if plain { (Some(must), others) } else { (None, &case.checks) }
 }
 
 /// Whether a case is one line of a trigger set: a message, and whether the one skill should fire.
@@ -116,42 +132,55 @@ fn found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
 
 /// Keys that some format gives a meaning. Under one of these a kept value would be read as
 /// something it is not, or make the file another format's.
-const MEANINGFUL: [&str; 36] = [
+const MEANINGFUL: [&str; 49] = [
     "actual",
     "assertions",
     "cases",
     "criterion",
     "description",
     "evals",
+    "expect_activation",
+    "expect_skill",
+    "expect_trigger",
     "expectation",
     "expectations",
     "expected",
+    "expected_activation",
+    "expected_behavior",
     "expected_output",
     "expected_skill",
+    "expected_trigger",
     "files",
     "grading_criteria",
+    "ground_truth",
     "id",
     "input",
+    "must_not_activate",
     "name",
     "negative_cases",
     "practicum",
     "prompt",
     "query",
+    "question",
     "rationale",
     "rubric",
     "runs_per_case",
     "schema_version",
     "setup",
+    "should_activate",
     "should_trigger",
     "skill",
     "skill_name",
+    "skill_should_trigger",
     "skills",
     "state_prefix",
+    "target_skill",
     "teardown",
     "test_args",
     "test_cases",
     "timeout",
     "timestamp",
+    "trigger_evals",
     "trigger_tests",
 ];
 

@@ -45,7 +45,8 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
 fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Value> {
     let more = case.meta.get("expectations").and_then(Value::as_object);
     let mut expectations = Vec::new();
-    for check in &case.checks {
+    let (should_trigger, checks) = writing::split_activation(case, suite);
+    for check in checks {
         let Some(description) = writing::statement(check, losses, &case.id, Scale::OneToFive) else {
             continue;
         };
@@ -69,7 +70,8 @@ fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) ->
         }
         expectations.push(map);
     }
-    if !expectations.iter().any(|expectation| expectation.get("required") == Some(&json!(true))) {
+    let required = expectations.iter().any(|expectation| expectation.get("required") == Some(&json!(true)));
+    if !required && should_trigger.is_none() {
         losses.case(&case.id, "the whole case, because nothing is left that it requires");
         return None;
     }
@@ -77,6 +79,9 @@ fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) ->
     map.insert("id".to_owned(), json!(case.id));
     map.insert("prompt".to_owned(), json!(writing::one_prompt(case, suite)));
     map.insert("files".to_owned(), Value::Array(writing::declared_files(case, folder, losses)));
+    if let Some(should) = should_trigger {
+        map.insert("should_trigger".to_owned(), json!(should));
+    }
     map.insert("expectations".to_owned(), expectations.into_iter().map(Value::Object).collect());
     let mut meta = case.meta.clone();
     meta.remove("expectations");

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::reading;
 use crate::tree::shape::{self, Mapping, named};
 
 pub fn schema() -> Value {
@@ -29,11 +30,10 @@ fn file() -> Mapping {
 }
 
 fn case() -> Mapping {
-    let mut expectations = shape::list(named("expectation"));
-    // A case without a required expectation could never fail.
+    // A case without a required expectation could never fail, unless it is about activation.
     let optional = json!({"required": ["required"], "properties": {"required": {"const": false}}});
-    expectations["contains"] = json!({"not": optional});
-    Mapping::open()
+    let required = json!({"required": ["expectations"], "properties": {"expectations": {"contains": {"not": optional}}}});
+    let case = Mapping::open()
         .must(
             "id",
             "A name that stays, kebab-case.",
@@ -45,7 +45,13 @@ fn case() -> Mapping {
             "Files given as context, seen from the workspace, then from the evals folder.",
             shape::texts(),
         )
-        .must("expectations", "What is scored; at least one is required.", expectations)
+        .may(
+            "expectations",
+            "What is scored; at least one is required, unless the case is about activation.",
+            shape::list(named("expectation")),
+        );
+    let checked = [vec![required], reading::activation_conditions()].concat();
+    reading::activation_schema(case).with("anyOf", json!(checked))
 }
 
 fn expectation() -> Mapping {

@@ -1,5 +1,6 @@
 //! Whether the skills fired where they should, in the sections of skill-test.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 
 use super::{cases, cells, plain};
@@ -110,15 +111,22 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
     for case in &results.summary.cases {
         let mut counts = [0_u64; 3];
         let (mut runs, mut why) = (0, None);
+        let (mut instead, mut nothing_instead): (BTreeMap<String, u64>, u64) = Default::default();
         for trial in results.trials(case) {
             let record = trial?;
             let Some(outcome) = record.activation() else { continue };
             runs += 1;
             match outcome {
-                ActivationOutcome::FalseNegative => counts[0] += 1,
+                ActivationOutcome::FalseNegative => {
+                    counts[0] += 1;
+                    for skill in record.skills.activated_instead() {
+                        *instead.entry(skill.to_owned()).or_default() += 1;
+                    }
+                    nothing_instead += u64::from(record.skills.activated.is_empty());
+                }
                 ActivationOutcome::FalsePositive => {
                     counts[1] += 1;
-                    why.get_or_insert_with(|| format!("took up {}", record.skills.activated.join(", ")));
+                    why.get_or_insert_with(|| format!("activated {}", record.skills.activated.join(", ")));
                 }
                 ActivationOutcome::Error => {
                     counts[2] += 1;
@@ -129,7 +137,13 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
                 | ActivationOutcome::Acceptable => {}
             }
         }
-        for (listing, count) in [&mut missed, &mut noise, &mut errors].into_iter().zip(counts) {
+        let mut other: Vec<String> = instead
+            .iter()
+            .map(|(skill, runs)| format!("activated {skill} instead in {}", counted(*runs, "run")))
+            .collect();
+        other.extend((nothing_instead > 0).then(|| "activated no skill".to_owned()).filter(|_| instead.is_empty()));
+        let whys = [Some(other.join(", ")).filter(|words| !words.is_empty()), why.clone(), why];
+        for ((listing, count), why) in [&mut missed, &mut noise, &mut errors].into_iter().zip(counts).zip(whys) {
             if count > 0 {
                 listing.lines.push(line(&questions, case, count, runs, why.as_deref()));
             }

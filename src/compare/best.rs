@@ -1,0 +1,124 @@
+//! Which of several ways of running the same cases is best, if that can be said.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{Side, side_summary};
+use crate::model::{ActivationOutcome, Estimate, TrialRecord, Verdict};
+use crate::stats::{self, ALPHA, Cluster, MARGIN, Pair, rate_difference};
+
+/// The best of the sides of a comparison.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Best {
+    /// What the sides are compared by.
+    pub by: BestMeasure,
+    /// The side with the highest value; `None` where no side has one.
+    pub leads: Option<String>,
+    /// Whether it is clearly better than every other side: its difference from each excludes zero, and an
+    /// exact test over the runs agrees.
+    pub clear: bool,
+    /// The leading side minus each of the others.
+    pub differences: Vec<LeadOver>,
+}
+
+/// What the sides of a comparison are ranked by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum BestMeasure {
+    F1,
+    PassRate,
+}
+
+impl BestMeasure {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            BestMeasure::F1 => "F1",
+            BestMeasure::PassRate => "pass rate",
+        }
+    }
+}
+
+/// How far the leading side is ahead of another one.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LeadOver {
+    pub other: String,
+    pub difference: Estimate,
+    /// How likely chance alone would make the runs of the two differ so much, corrected for the number of sides.
+    pub chance: f64,
+}
+
+/// Ranks the sides by F1 where cases are about activation, else by the pass rate.
+pub fn best_of(sides: &[Side<'_>]) -> Best {
+    let summaries: Vec<_> = sides.iter().map(side_summary).collect();
+    let by = match summaries.iter().any(|side| side.activation.is_some()) {
+        true => BestMeasure::F1,
+        false => BestMeasure::PassRate,
+    };
+    let values: Vec<Estimate> = summaries
+        .iter()
+        .map(|side| match by {
+            BestMeasure::F1 => side.activation.map_or(Estimate::undefined(0), |of| of.f1),
+            BestMeasure::PassRate => side.pass_rate.rate,
+        })
+        .collect();
+    let ranked = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.value?)));
+    // Of equals the first, as the user named them.
+    let lead = ranked.fold(None, |lead: Option<(usize, f64)>, one| match lead {
+        Some(lead) if lead.1 >= one.1 => Some(lead),
+        Some(_) | None => Some(one),
+    });
+    let Some((lead, _)) = lead else { return Best { by, leads: None, clear: false, differences: Vec::new() } };
+    let own = clusters(&sides[lead], by);
+    let mut differences = Vec::new();
+    let mut tests = Vec::new();
+    for (at, other) in sides.iter().enumerate().filter(|(at, _)| *at != lead) {
+        let theirs = clusters(other, by);
+        let pairs: Vec<Pair> = own
+            .iter()
+            .filter_map(|(name, after)| Some(Pair { before: *theirs.get(name)?, after: *after }))
+            .collect();
+        tests.push(stats::compare(&pairs, MARGIN, ALPHA));
+        let difference = rate_difference(values[at], values[lead]);
+        differences.push(LeadOver { other: other.name.clone(), difference, chance: 1.0 });
+    }
+    stats::together(&mut tests, ALPHA);
+    for (lead, test) in differences.iter_mut().zip(tests) {
+        lead.chance = test.chance;
+    }
+    let ahead =
+        |of: &LeadOver| of.difference.low.is_some_and(|low| low > 0.0) && of.chance <= ALPHA;
+    let clear = !differences.is_empty() && differences.iter().all(ahead);
+    Best { by, leads: Some(sides[lead].name.clone()), clear, differences }
+}
+
+type CaseOfAgent<'r> = (&'r str, &'r str, &'r str);
+
+/// How many runs of each case went right.
+fn clusters<'r>(side: &Side<'r>, by: BestMeasure) -> BTreeMap<CaseOfAgent<'r>, Cluster> {
+    let mut cases: BTreeMap<CaseOfAgent<'r>, Cluster> = BTreeMap::new();
+    for record in &side.records {
+        let Some(right) = went_right(record, by) else { continue };
+        let name = (record.suite.as_str(), record.case.as_str(), record.condition.agent.as_str());
+        let known = cases.entry(name).or_default();
+        *known = Cluster::new(known.passed + u64::from(right), known.runs + 1);
+    }
+    cases
+}
+
+/// Whether a run went right; `None` where it says nothing.
+fn went_right(record: &TrialRecord, by: BestMeasure) -> Option<bool> {
+    match by {
+        BestMeasure::F1 => match record.activation()? {
+            ActivationOutcome::TruePositive | ActivationOutcome::TrueNegative => Some(true),
+            ActivationOutcome::FalsePositive | ActivationOutcome::FalseNegative => Some(false),
+            ActivationOutcome::Acceptable | ActivationOutcome::Error => None,
+        },
+        BestMeasure::PassRate => match record.verdict {
+            Verdict::Pass => Some(true),
+            Verdict::Fail => Some(false),
+            Verdict::NotScored(_) => None,
+        },
+    }
+}
