@@ -12,8 +12,8 @@ use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
-    Verdict, Why, WorkspaceView,
+    Need, Observation, Prediction, Remarks, Rule, Scale, ShortenedEvidence, SkillUse, Stimulus, Suite,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -76,6 +76,8 @@ pub struct Marked {
     pub remarks: Remarks,
     /// What is worth telling of the judge, and changes no verdict.
     pub notes: Vec<String>,
+    /// What the judge was not shown, if anything.
+    pub shortened: Option<ShortenedEvidence>,
     pub judging: Option<Judging>,
 }
 
@@ -207,7 +209,8 @@ impl Sheet<'_> {
                 .map(|wanted| Prediction { chosen: marks.chosen.take(), ..wanted }),
             checks,
             remarks: marks.remarks,
-            notes: marks.notes,
+            notes: marks.notes.into_iter().chain(marks.shortened.map(|part| part.in_words())).collect(),
+            shortened: marks.shortened,
             judging: None,
         }
     }

@@ -54,6 +54,8 @@ pub struct Comparison {
     /// About how many runs more would tell, and what they would cost, where these do not.
     pub more_runs: Option<u64>,
     pub more_usd: Option<f64>,
+    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
+    pub sought: Option<f64>,
     /// Whether anything got worse beyond noise, or went away.
     pub lost: bool,
     /// Per run of a case.
@@ -77,6 +79,7 @@ impl Comparison {
         self.verdict = Some(overall.verdict);
         self.chance = overall.chance;
         self.more_runs = overall.more_runs;
+        self.sought = overall.sought;
         self.more_usd = overall.more_runs.zip(usd).map(|(runs, usd)| runs as f64 * usd);
         // A case under another name may be the one that got worse.
         let gone = !self.missing.is_empty() && !rules.allow_missing;

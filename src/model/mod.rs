@@ -50,13 +50,13 @@ pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
-pub use remarks::{Claim, Doubts, EvalFinding, Remarks, Vote};
+pub use remarks::{Claim, Doubts, EvalFinding, Remarks, ShortenedEvidence, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
 pub use standing::{CaseStanding, Standing};
 pub use suite::{
     JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
-    Transport,
+    Transport, UnsupportedPass,
 };
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,

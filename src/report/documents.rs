@@ -53,6 +53,9 @@ pub struct Graded {
     pub schema_version: u32,
     pub results: Vec<GradedCheck>,
     pub gates: Vec<GradedGate>,
+    /// What is worth telling of the judge, such as evidence that was shortened for it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Whether the exit code is 0.
     pub ok: bool,
 }
