@@ -44,6 +44,8 @@ pub struct Marked {
     /// For each case its id and what its checks found; last, those that only a run can answer.
     pub cases: Vec<(String, Vec<CheckResult>)>,
     pub gates: Vec<GateResult>,
+    /// What is worth telling of the judge, such as evidence that was shortened for it.
+    pub notes: Vec<String>,
     pub exit: u8,
 }
 
@@ -119,10 +121,12 @@ impl Captured<'_> {
         let mut gates = Vec::new();
         let mut tally = Tally::default();
         let mut cases = Vec::new();
+        let mut notes = Vec::new();
         for (index, planned, case) in self.chosen() {
             let means = self.means.and_then(|means| means.get(index));
             seen.steps = asked(&planned.suite, case);
-            let checks = mark_case(&planned.suite, case, means, self, &seen).await;
+            let (checks, told) = mark_case(&planned.suite, case, means, self, &seen).await;
+            notes.extend(told.into_iter().map(|note| format!("case {}: {note}", case.id)));
             let verdict = self.verdict(case, &checks, &seen);
             tally.add(&record(&planned.suite, case, verdict, checks.clone()));
             cases.push((case.id.clone(), checks));
@@ -134,7 +138,8 @@ impl Captured<'_> {
             }
         }
         let summary = tally.summary("", &gates, 0.0, Outcome::Completed);
-        (!cases.is_empty()).then_some(Marked { cases, gates: summary.gates, exit: summary.exit })
+        let (gates, exit) = (summary.gates, summary.exit);
+        (!cases.is_empty()).then_some(Marked { cases, gates, notes, exit })
     }
 
     /// The verdict over what was asked: without a judge over what code decides, and without the few
@@ -175,7 +180,7 @@ async fn mark_case(
     means: Option<&SuiteMeans>,
     captured: &Captured<'_>,
     seen: &Observation,
-) -> Vec<CheckResult> {
+) -> (Vec<CheckResult>, Vec<String>) {
     let asked = text_checks(case);
     let sheet = Sheet {
         suite,
@@ -206,7 +211,7 @@ async fn mark_case(
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());
     let others = case.checks.iter().filter(|check| !needs_only_text(check));
     let others = others.map(|check| unanswered(check, &unseen()));
-    marked.checks.into_iter().chain(others).collect()
+    (marked.checks.into_iter().chain(others).collect(), marked.notes)
 }
 
 fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>) -> TrialRecord {
@@ -234,6 +239,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         notes: Vec::new(),
         remarks: Remarks::default(),
         predicted: None,
+        shortened_evidence: None,
         judging: None,
     }
 }

@@ -180,6 +180,7 @@ fn settings_text(planned: &Planned) -> String {
         "judge.provider",
         "judge.transport",
         "judge.votes",
+        "judge.unsupported",
     ];
     let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();

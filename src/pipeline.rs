@@ -118,6 +118,7 @@ fn recorded(
         skills: marked.skills,
         predicted: marked.predicted,
         remarks: marked.remarks,
+        shortened_evidence: marked.shortened,
         judging: marked.judging,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
@@ -218,6 +219,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         notes: Vec::new(),
         remarks: Remarks::default(),
         predicted: prediction_wanted(case),
+        shortened_evidence: None,
         judging: None,
     }
 }

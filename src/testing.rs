@@ -159,7 +159,7 @@ impl Graded {
 
 impl std::fmt::Display for Graded {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let text = render_graded(self.exit, &self.checks, &self.gates);
+        let text = render_graded(self.exit, &self.checks, &self.gates, &[]);
         write!(f, "{}", anstream::adapter::strip_str(&text))
     }
 }

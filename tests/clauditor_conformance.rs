@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use common::Project;
 
-use practicum::model::{CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
+use practicum::model::{
+    CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView,
+};
 use practicum::score::{Format, rule_kind};
 use practicum::tree::{Source, Syntax};
 use serde_json::{Value, json};

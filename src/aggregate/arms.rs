@@ -76,6 +76,7 @@ fn result(found: Comparison, usd_each: Option<f64>) -> ArmsResult {
         verdict: found.verdict,
         chance: found.chance,
         more_runs: found.more_runs,
+        sought: found.sought,
         more_usd: found.more_runs.zip(usd_each).map(|(runs, usd)| runs as f64 * usd),
     }
 }

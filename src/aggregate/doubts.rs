@@ -22,6 +22,7 @@ impl DoubtTally {
     pub fn add(&mut self, record: &TrialRecord) {
         let unverified = record.remarks.claims.iter().filter(|claim| !claim.verified).count();
         self.counted.unverified_claims += unverified as u64;
+        self.counted.shortened_evidence += u64::from(record.shortened_evidence.is_some());
         self.counted.uncovered += record.remarks.uncovered.len() as u64;
         for check in &record.checks {
             self.counted.unsupported_marks += u64::from(!check.flags.is_empty());

@@ -26,7 +26,7 @@ pub fn without_intervals(mut summary: Summary) -> Summary {
         for result in suites.chain([&mut arms.result]) {
             bare(&mut result.difference);
             (result.verdict, result.chance) = (Compared::Inconclusive, 1.0);
-            (result.more_runs, result.more_usd) = (None, None);
+            (result.more_runs, result.more_usd, result.sought) = (None, None, None);
         }
     }
     summary

@@ -100,6 +100,10 @@ pub struct Judging {
     /// How often each statement is judged; odd, and the majority decides
     #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_votes: Option<String>,
+    /// What becomes of a pass that the judge supports with no quote from the record, also when asked
+    /// again: it is not scored, or accepted with a flag [default: not-scored]
+    #[arg(long, value_name = "not-scored|accept", help_heading = JUDGE)]
+    judge_unsupported: Option<String>,
     /// How many judges are asked at once
     #[arg(long, value_name = "N", help_heading = JUDGE)]
     judge_jobs: Option<String>,
@@ -113,6 +117,7 @@ impl Judging {
             ("judge.provider", self.grading_provider.clone()),
             ("judge.transport", self.transport.clone()),
             ("judge.votes", self.judge_votes.clone()),
+            ("judge.unsupported", self.judge_unsupported.clone()),
             (JUDGE_JOBS.name, self.judge_jobs.clone()),
         ];
         said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))

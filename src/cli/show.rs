@@ -4,22 +4,24 @@ use anyhow::anyhow;
 
 use super::report::Reports;
 use super::{complain, print};
-use crate::model::{CriteriaThresholds, TrialRecord, Verdict, Vote, counted};
+use crate::model::{Condition, CriteriaThresholds, Ended, Mode, TrialRecord, Verdict, Vote, counted};
 use crate::report::{Results, safe, shown_path};
 use crate::settings::project_root;
-use crate::store::{RunDir, records};
+use crate::store::{RunDir, find_trials, records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   practicum show                  the latest run
   practicum show 20261115-21      a run by a part of its id
-  practicum show latest my-case   its trials of cases like my-case, in full")]
+  practicum show latest my-case   the trials of that case, in full
+  practicum show latest 3f9a      one trial, by the beginning of its hash")]
 pub struct Args {
     /// The run: its id, a part of it, or latest
     #[arg(default_value = "latest")]
     run: String,
-    /// A trial, or all of a case: an id or a part of one
+    /// A case, or a part of its id that no other case has; or a trial: its id, its hash, or the first
+    /// characters of its hash (at least 4)
     trial: Option<String>,
     /// The project, or anything in it
     #[arg(long, default_value = ".")]
@@ -39,16 +41,9 @@ fn show(args: &Args) -> anyhow::Result<()> {
     let records = records(run.path())?;
     match &args.trial {
         Some(wanted) => {
-            let fits = |record: &&TrialRecord| {
-                [record.trial.as_str(), &record.case].iter().any(|id| id.contains(wanted.as_str()))
-            };
-            let fitting: Vec<&TrialRecord> = records.values().filter(fits).collect();
-            if fitting.is_empty() {
-                let known = records.values().map(|record| record.trial.as_str()).next();
-                let known = known.map(|id| format!("; its trials have ids like {id}")).unwrap_or_default();
-                return Err(anyhow!("run {} has no trial {wanted}{known}", run.id()));
-            }
-            fitting.into_iter().try_for_each(|record| print(&trial(record, &run)))
+            let found = find_trials(&records, wanted);
+            let found = found.map_err(|why| anyhow!("run {}: {}", run.id(), safe(&why)))?;
+            found.into_iter().try_for_each(|record| print(&trial(record, &run)))
         }
         None if run.summary().is_none() => {
             print(&format!("run {} has no summary yet; {} done\n", run.id(), counted(records.len(), "trial")))
@@ -65,15 +60,29 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
         Verdict::Fail => "failed".to_owned(),
         Verdict::NotScored(why) => format!("not scored: {}", why.in_words()),
     };
+    let because = record.ended_because.as_deref().filter(|why| !why.trim().is_empty());
+    let because = because.map(|why| format!(": {}", safe(why))).unwrap_or_default();
+    let ended = match record.ended {
+        Ended::Finished => String::new(),
+        ended => format!("  ended: {}{because}\n", ended.in_words()),
+    };
+    let Condition { agent, model, arm, mode } = &record.condition;
+    let condition: Vec<String> = [Some(safe(agent)), model.as_deref().map(safe), Some(arm.name())]
+        .into_iter()
+        .flatten()
+        .chain((*mode != Mode::Baseline).then(|| safe(mode.name())))
+        .collect();
     let mut out = format!(
-        "{}: {verdict}\n  case {} of {}, {} {}, {:.1} s\n",
+        "{}: {verdict}\n  case {} of {}, {}, {:.1} s\n{ended}",
         record.trial,
         safe(&record.case),
         safe(&record.suite),
-        safe(&record.condition.agent),
-        record.condition.arm.name(),
+        condition.join(" "),
         record.seconds
     );
+    if let Some(fired) = record.fired {
+        out.push_str(&format!("  the skill was {}activated\n", if fired { "" } else { "not " }));
+    }
     if let Some(from) = &record.reused_from {
         out.push_str(&format!("  taken over from run {from}\n"));
     }

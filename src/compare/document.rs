@@ -60,6 +60,8 @@ pub struct Comparison {
     /// The rates of activation after minus those before; `None` if no case is about activation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activation: Option<ActivationDifference>,
+    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
+    pub sought: Option<f64>,
     /// Whether anything got worse beyond noise, or went away.
     pub lost: bool,
     /// Per run of a case.
@@ -83,6 +85,7 @@ impl Comparison {
         self.verdict = Some(overall.verdict);
         self.chance = overall.chance;
         self.more_runs = overall.more_runs;
+        self.sought = overall.sought;
         self.more_usd = overall.more_runs.zip(usd).map(|(runs, usd)| runs as f64 * usd);
         // A case under another name may be the one that got worse.
         let gone = !self.missing.is_empty() && !rules.allow_missing;

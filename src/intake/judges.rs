@@ -64,6 +64,7 @@ impl Bench {
         };
         let judge = Judge::new(way, model.unwrap_or(default_model).to_owned());
         let judge = judge.with_votes(settings.judge_votes.value).without_secrets(Arc::clone(&self.scrub));
+        let judge = judge.with_unsupported(settings.judge_unsupported.value);
         // What a script or a cassette says is no answer of the model's, and must be asked to be played.
         let real = match stand {
             None | Some(Stand::Meter) => true,

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::evidence::Quotable;
-use super::question::Reading;
+use super::prompt::visible;
+use super::question::{Problem, Reading};
+use super::quotes::{Quotable, QuoteCheck};
 use super::{Mark, Statement};
-use crate::model::{Claim, Finding, Remarks, Scale, Verdict};
+use crate::model::{Claim, Finding, Remarks, Scale, UnsupportedPass, Verdict, Why};
 
 /// Every key is required and nothing else allowed, because that is all that strict providers take.
 pub fn schema() -> Value {
@@ -40,17 +41,78 @@ const MOST_UNCOVERED: usize = 10;
 pub struct Marking<'m> {
     statements: &'m [Statement<'m>],
     record: &'m Quotable,
-    pub marks: Vec<Mark>,
-    pub remarks: Remarks,
+    unsupported: UnsupportedPass,
+    marks: Vec<Mark>,
+    /// Passes whose quotes were not good enough, so that the judge was asked once more.
+    doubted: Vec<GivenMark>,
+    remarks: Remarks,
+}
+
+/// A mark as the judge gave it, and how its quotes support it.
+struct GivenMark {
+    mark: Mark,
+    support: Support,
+}
+
+/// How the quotes of a mark support it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Support {
+    /// A quote of a pass is in the record, and so are all others. A fail needs none: nobody can quote
+    /// what is missing.
+    Enough,
+    /// At least one quote of a pass is in the record, and at least one is not.
+    Partial,
+    /// No quote of a pass is in the record, or none that says anything.
+    Nothing,
 }
 
 impl<'m> Marking<'m> {
-    pub fn new(statements: &'m [Statement<'m>], record: &'m Quotable) -> Self {
-        Self { statements, record, marks: Vec::new(), remarks: Remarks::default() }
+    pub fn new(statements: &'m [Statement<'m>], record: &'m Quotable, unsupported: UnsupportedPass) -> Self {
+        let (marks, doubted, remarks) = (Vec::new(), Vec::new(), Remarks::default());
+        Self { statements, record, unsupported, marks, doubted, remarks }
     }
 
-    fn is_open(&self, statement: &Statement<'_>) -> bool {
-        !self.marks.iter().any(|mark| mark.id == statement.id)
+    /// The marks of all statements that have one, and what the judge noticed beside them. A pass that the
+    /// judge was asked about once more, and said nothing of, is decided by its first answer.
+    pub fn finish(mut self) -> (Vec<Mark>, Remarks) {
+        for given in std::mem::take(&mut self.doubted) {
+            let mark = given.decided(self.unsupported);
+            self.marks.push(mark);
+        }
+        (self.marks, self.remarks)
+    }
+
+    fn is_open(&self, id: &str) -> bool {
+        !self.marks.iter().any(|mark| mark.id == id)
+    }
+
+    /// Takes one mark in. `Err` says why its statement is to be asked about once more.
+    fn add(&mut self, given: GivenMark) -> Result<(), String> {
+        let doubted = self.doubted.iter().position(|before| before.mark.id == given.mark.id);
+        if given.support != Support::Enough && doubted.is_none() {
+            let why = given.complaint();
+            self.doubted.push(given);
+            return Err(why);
+        }
+        doubted.map(|at| self.doubted.swap_remove(at));
+        self.marks.push(given.decided(self.unsupported));
+        Ok(())
+    }
+
+    /// Asks for the statements that are still open.
+    fn request(&self) -> String {
+        let open: Vec<String> = self
+            .statements
+            .iter()
+            .filter(|statement| self.is_open(statement.id))
+            .map(|statement| quoted(statement.id))
+            .collect();
+        match open.len() == self.statements.len() {
+            true => "Answer again, in the given form and completely.".to_owned(),
+            false => {
+                format!("Answer again, in the given form, about these statements only: {}.", open.join(", "))
+            }
+        }
     }
 }
 
@@ -59,44 +121,104 @@ impl Reading for Marking<'_> {
         answer.get("results").is_some()
     }
 
-    fn take_in(&mut self, answer: &Value, last: bool) -> Result<(), String> {
-        let results =
-            answer.get("results").and_then(Value::as_array).ok_or("\"results\" is missing or not a list")?;
+    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem> {
+        let results = answer.get("results").and_then(Value::as_array);
+        let no_list = || Problem::of_form("\"results\" is missing or not a list".to_owned(), round);
+        let results = results.ok_or_else(no_list)?;
         let is_asked = |result: &&Value| self.statements.iter().any(|statement| result["id"] == statement.id);
         if let Some(stray) = results.iter().find(|result| !is_asked(result))
-            && !last
+            && round == 0
         {
             // A judge that makes ids up may have mixed up the others too.
-            return Err(format!("there is no statement with the id {}", shortened(&stray["id"])));
+            let what = format!("there is no statement with the id {}", shortened(&stray["id"].to_string()));
+            return Err(Problem::of_form(what, round));
         }
-        let mut problems = Vec::new();
+        let (mut problems, mut unsupported) = (Vec::new(), Vec::new());
         for statement in self.statements {
-            if !self.is_open(statement) {
+            if !self.is_open(statement.id) {
                 continue;
             }
             let mut given = results.iter().filter(|result| result["id"] == statement.id);
+            let id = quoted(statement.id);
             match (given.next(), given.next()) {
-                (None, _) => problems.push(format!("\"{}\" is missing", statement.id)),
-                (Some(_), Some(_)) => problems.push(format!("\"{}\" is marked twice", statement.id)),
+                (None, _) => problems.push(format!("{id} is missing")),
+                (Some(_), Some(_)) => problems.push(format!("{id} is marked twice")),
                 (Some(result), None) => match mark(statement, result, self.record) {
-                    Ok(mark) => self.marks.push(mark),
-                    Err(problem) => problems.push(format!("\"{}\": {problem}", statement.id)),
+                    Ok(given) => unsupported.extend(self.add(given).err().map(|why| format!("{id} {why}"))),
+                    Err(problem) => problems.push(format!("{id}: {problem}")),
                 },
             }
         }
         if self.remarks.is_empty() {
             self.remarks = remarks(answer);
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+        let is_new = !unsupported.is_empty();
+        problems.append(&mut unsupported);
+        if !problems.is_empty() {
+            // Each statement is asked about once more for its form, and once more for its support.
+            let again = round == 0 || (round == 1 && is_new);
+            return Err(Problem { what: problems.join("; "), request: again.then(|| self.request()) });
+        }
+        match self.marks.iter().find(|mark| matches!(mark.finding.verdict, Verdict::NotScored(_))) {
+            // Not to be kept for the next run as an answer.
+            Some(mark) => Err(Problem { what: mark.finding.rationale.clone(), request: None }),
+            None => Ok(()),
+        }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::new(self.statements, self.record, self.unsupported);
     }
 }
 
-fn shortened(value: &Value) -> String {
-    let text = value.to_string();
-    if text.chars().count() > 80 { format!("{}…", text.chars().take(80).collect::<String>()) } else { text }
+impl GivenMark {
+    /// What is wrong with the quotes, for the judge.
+    fn complaint(&self) -> String {
+        let help = "Copy at least one quote letter by letter from the record and no other, or decide that \
+                    the statement is not met";
+        format!("is met according to you, but {}. {help}", self.mark.flags.join(", "))
+    }
+
+    /// The mark that stands after the judge was asked once more. A pass without any support is none.
+    fn decided(self, unsupported: UnsupportedPass) -> Mark {
+        match (self.support, unsupported) {
+            (Support::Enough | Support::Partial, _) | (Support::Nothing, UnsupportedPass::Accept) => {
+                self.mark
+            }
+            (Support::Nothing, UnsupportedPass::NotScored) => {
+                let Finding { rationale, .. } = self.mark.finding;
+                let mut finding = Finding::not_scored(Why::JudgeFailed(UNSUPPORTED.to_owned()));
+                if !rationale.is_empty() {
+                    finding.rationale = format!("{}; it said: {rationale}", finding.rationale);
+                }
+                Mark { finding, ..self.mark }
+            }
+        }
+    }
 }
 
-fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<Mark, String> {
+const UNSUPPORTED: &str =
+    "it says that this is met, and gave no quote that is in the record, also when asked once more";
+
+/// Text of others in our own sentence: bounded, and on one line.
+fn quoted(text: &str) -> String {
+    shortened(&Value::from(visible(text)).to_string())
+}
+
+fn one_line(text: &str) -> String {
+    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn shortened(text: &str) -> String {
+    let mut chars = text.chars();
+    let head: String = chars.by_ref().take(LONGEST_QUOTED).collect();
+    if chars.next().is_some() { format!("{head}…") } else { head }
+}
+
+/// How much of a text is repeated to the judge.
+const LONGEST_QUOTED: usize = 160;
+
+fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<GivenMark, String> {
     let scale = statement.judged.scale;
     let score = match scale {
         Scale::PassFail => match result["verdict"].as_str() {
@@ -111,13 +233,7 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
     let quotes = result["evidence"].as_array().ok_or_else(not_quotes)?;
     let quotes: Option<Vec<String>> = quotes.iter().map(|quote| quote.as_str().map(str::to_owned)).collect();
     let quotes = quotes.ok_or_else(not_quotes)?;
-    let mut flags = Vec::new();
-    for quote in quotes.iter().filter(|quote| !record.has(quote)) {
-        flags.push(format!("quoted, but not in the record: {quote}"));
-    }
-    if passed && quotes.is_empty() {
-        flags.push("passed without a quote".to_owned());
-    }
+    let (flags, support) = support_of(passed, &quotes, record);
     let finding = Finding {
         verdict: if passed { Verdict::Pass } else { Verdict::Fail },
         score: match scale {
@@ -128,7 +244,30 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
         evidence: quotes,
     };
     let weak = result["weak"].as_str().filter(|weak| !weak.trim().is_empty()).map(str::to_owned);
-    Ok(Mark { weak, flags, ..Mark::new(statement.id, statement.id, finding) })
+    let mark = Mark { weak, flags, ..Mark::new(statement.id, statement.id, finding) };
+    Ok(GivenMark { mark, support })
+}
+
+/// What is wrong with the quotes of a mark, and how they support it.
+fn support_of(passed: bool, quotes: &[String], record: &Quotable) -> (Vec<String>, Support) {
+    let checked: Vec<(&String, QuoteCheck)> =
+        quotes.iter().map(|quote| (quote, record.look_up(quote))).collect();
+    let invented = checked.iter().filter(|(_, check)| *check == QuoteCheck::Invented);
+    let mut flags: Vec<String> = invented
+        .map(|(quote, _)| format!("quoted, but not in the record: {}", shortened(&one_line(quote))))
+        .collect();
+    let is_supported = checked.iter().any(|(_, check)| *check == QuoteCheck::Supports);
+    if passed && quotes.is_empty() {
+        flags.push("passed without a quote".to_owned());
+    } else if passed && !is_supported && flags.is_empty() {
+        flags.push("passed with quotes that say nothing of it".to_owned());
+    }
+    let support = match (passed, is_supported, flags.is_empty()) {
+        (false, ..) | (true, true, true) => Support::Enough,
+        (true, true, false) => Support::Partial,
+        (true, false, _) => Support::Nothing,
+    };
+    (flags, support)
 }
 
 /// What is not of the asked form is left out: nothing depends on it.
@@ -155,58 +294,154 @@ mod tests {
     use super::*;
     use crate::model::Judged;
 
-    /// What one statement's answer comes to: its verdict, or the problem.
-    fn check(scale: Scale, answer: &Value) -> Result<(bool, Option<f64>, usize), String> {
+    /// What one statement's answers come to: whether it passes, its score and its flags, or nothing.
+    fn check(
+        scale: Scale,
+        unsupported: UnsupportedPass,
+        answers: &[Value],
+    ) -> Option<(bool, Option<f64>, usize)> {
         let judged = Judged { statement: "s".into(), context: None, scale };
         let statements = [Statement { id: "a", judged: &judged }];
         let record = Quotable::new("the record says\nhello  world".to_owned());
-        let mut marking = Marking::new(&statements, &record);
-        marking.take_in(answer, false)?;
-        let mark = marking.marks.first().ok_or("no mark")?;
-        Ok((mark.finding.verdict == Verdict::Pass, mark.finding.score, mark.flags.len()))
+        let mut marking = Marking::new(&statements, &record, unsupported);
+        for (round, answer) in answers.iter().enumerate() {
+            let _ = marking.take_in(answer, round);
+        }
+        let (marks, _) = marking.finish();
+        let Mark { finding, flags, .. } = marks.into_iter().next()?;
+        match finding.verdict {
+            Verdict::NotScored(_) => None,
+            verdict => Some((verdict == Verdict::Pass, finding.score, flags.len())),
+        }
+    }
+
+    fn one(result: Value) -> Value {
+        json!({"results": [result]})
     }
 
     #[test]
     fn an_unparsable_judge_neither_scores_0_nor_passes() {
-        let one = |result: Value| json!({"results": [result]});
         let good = json!({"id": "a", "verdict": "pass", "evidence": ["hello world"], "reasoning": "r"});
         for (scale, answer, expected) in [
-            (Scale::PassFail, one(good.clone()), Ok((true, None, 0))),
+            (Scale::PassFail, one(good.clone()), Some((true, None, 0))),
             (
                 Scale::PassFail,
                 one(json!({"id": "a", "verdict": "fail", "evidence": [], "reasoning": ""})),
-                Ok((false, None, 0)),
-            ),
-            (
-                Scale::PassFail,
-                one(json!({"id": "a", "verdict": "pass", "evidence": ["made up"], "weak": "w"})),
-                Ok((true, None, 1)),
+                Some((false, None, 0)),
             ),
             (
                 Scale::OneToFive,
                 one(json!({"id": "a", "score": 2, "evidence": []})),
-                Ok((false, Some(2.0), 0)),
+                Some((false, Some(2.0), 0)),
             ),
             (
                 Scale::OneToFive,
-                one(json!({"id": "a", "score": 3, "verdict": "fail", "evidence": []})),
-                Ok((true, Some(3.0), 1)),
+                one(json!({"id": "a", "score": 3, "verdict": "fail", "evidence": ["the record"]})),
+                Some((true, Some(3.0), 0)),
             ),
-            (Scale::Unit, one(json!({"id": "a", "score": 0.5, "evidence": []})), Ok((true, Some(0.5), 1))),
-            (Scale::PassFail, one(json!({"id": "a", "verdict": "maybe", "evidence": []})), Err(())),
-            (Scale::PassFail, one(json!({"id": "a", "score": 1, "evidence": []})), Err(())),
-            (Scale::PassFail, one(json!({"id": "a", "verdict": "pass", "evidence": "q"})), Err(())),
-            (Scale::PassFail, one(json!({"id": "a", "verdict": "pass", "evidence": [1]})), Err(())),
-            (Scale::OneToFive, one(json!({"id": "a", "score": 9, "evidence": []})), Err(())),
-            (Scale::OneToFive, one(json!({"id": "a", "score": "5", "evidence": []})), Err(())),
-            (Scale::PassFail, one(json!({"id": "b", "verdict": "pass", "evidence": []})), Err(())),
-            (Scale::PassFail, json!({"results": [good, good]}), Err(())),
-            (Scale::PassFail, json!({"results": [good, {"id": "b", "verdict": "pass"}]}), Err(())),
-            (Scale::PassFail, json!({"results": "pass"}), Err(())),
-            (Scale::PassFail, json!({}), Err(())),
+            (Scale::PassFail, one(json!({"id": "a", "verdict": "maybe", "evidence": []})), None),
+            (Scale::PassFail, one(json!({"id": "a", "score": 1, "evidence": []})), None),
+            (Scale::PassFail, one(json!({"id": "a", "verdict": "pass", "evidence": "q"})), None),
+            (Scale::PassFail, one(json!({"id": "a", "verdict": "pass", "evidence": [1]})), None),
+            (Scale::OneToFive, one(json!({"id": "a", "score": 9, "evidence": []})), None),
+            (Scale::OneToFive, one(json!({"id": "a", "score": "5", "evidence": []})), None),
+            (Scale::PassFail, one(json!({"id": "b", "verdict": "pass", "evidence": []})), None),
+            (Scale::PassFail, json!({"results": [good, good]}), None),
+            (Scale::PassFail, json!({"results": [good, {"id": "b", "verdict": "pass"}]}), None),
+            (Scale::PassFail, json!({"results": "pass"}), None),
+            (Scale::PassFail, json!({}), None),
         ] {
-            assert_eq!(check(scale, &answer).map_err(|_| ()), expected, "{answer}");
+            let found = check(scale, UnsupportedPass::NotScored, std::slice::from_ref(&answer));
+            assert_eq!(found, expected, "{answer}");
         }
+    }
+
+    #[test]
+    fn a_pass_needs_a_quote_from_the_record_and_a_fail_does_not() {
+        let verdict =
+            |verdict: &str, quotes: &[&str]| one(json!({"id": "a", "verdict": verdict, "evidence": quotes}));
+        let score = |score: f64, quotes: &[&str]| one(json!({"id": "a", "score": score, "evidence": quotes}));
+        let (pass, fail) = (Some((true, None, 0)), Some((false, None, 0)));
+        let (quoted, invented, real) = (["hello world"], ["made up"], ["hello world", "made up"]);
+        for (scale, answers, strict, accepting) in [
+            (Scale::PassFail, vec![verdict("pass", &quoted)], pass, pass),
+            (Scale::PassFail, vec![verdict("pass", &[]), verdict("pass", &quoted)], pass, pass),
+            (Scale::PassFail, vec![verdict("pass", &invented), verdict("fail", &[])], fail, fail),
+            (Scale::PassFail, vec![verdict("pass", &[]), verdict("pass", &[])], None, Some((true, None, 1))),
+            (
+                Scale::PassFail,
+                vec![verdict("pass", &["a"]), verdict("pass", &["."])],
+                None,
+                Some((true, None, 1)),
+            ),
+            (
+                Scale::PassFail,
+                vec![verdict("pass", &invented), verdict("pass", &invented)],
+                None,
+                Some((true, None, 1)),
+            ),
+            // One real quote beside an invented one.
+            (
+                Scale::PassFail,
+                vec![verdict("pass", &real), verdict("pass", &real)],
+                Some((true, None, 1)),
+                Some((true, None, 1)),
+            ),
+            // Nobody answered the second time.
+            (Scale::PassFail, vec![verdict("pass", &[])], None, Some((true, None, 1))),
+            (Scale::PassFail, vec![verdict("pass", &[]), json!({})], None, Some((true, None, 1))),
+            (
+                Scale::PassFail,
+                vec![verdict("pass", &real), json!({})],
+                Some((true, None, 1)),
+                Some((true, None, 1)),
+            ),
+            // The form was broken at first, and the pass is asked about all the same.
+            (Scale::PassFail, vec![json!({}), verdict("pass", &[]), verdict("pass", &quoted)], pass, pass),
+            (
+                Scale::PassFail,
+                vec![verdict("fail", &invented)],
+                Some((false, None, 1)),
+                Some((false, None, 1)),
+            ),
+            (Scale::OneToFive, vec![score(3.0, &[]), score(3.0, &[])], None, Some((true, Some(3.0), 1))),
+            (
+                Scale::OneToFive,
+                vec![score(5.0, &[]), score(2.0, &[])],
+                Some((false, Some(2.0), 0)),
+                Some((false, Some(2.0), 0)),
+            ),
+            (Scale::Unit, vec![score(0.5, &[]), score(0.5, &[])], None, Some((true, Some(0.5), 1))),
+            (Scale::Unit, vec![score(0.4, &[])], Some((false, Some(0.4), 0)), Some((false, Some(0.4), 0))),
+        ] {
+            for (unsupported, expected) in
+                [(UnsupportedPass::NotScored, strict), (UnsupportedPass::Accept, accepting)]
+            {
+                assert_eq!(check(scale, unsupported, &answers), expected, "{unsupported:?} {answers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_statements_without_support_are_asked_about_again() {
+        let judged = Judged { statement: "s".into(), context: None, scale: Scale::PassFail };
+        let statements = ["a", "b", "c"].map(|id| Statement { id, judged: &judged });
+        let record = Quotable::new("hello world".to_owned());
+        let mut marking = Marking::new(&statements, &record, UnsupportedPass::NotScored);
+        let mark = |id: &str, quotes: &[&str]| json!({"id": id, "verdict": "pass", "evidence": quotes});
+        let first =
+            json!({"results": [mark("a", &["hello"]), mark("b", &["nothing\nsuch"]), mark("c", &[])]});
+        let problem = marking.take_in(&first, 0).expect_err("two have no support");
+        let request = problem.request.expect("they are asked about again");
+        assert!(request.contains("about these statements only: \"b\", \"c\""), "{request}");
+        assert!(problem.what.contains("quoted, but not in the record: nothing such"), "{}", problem.what);
+        let second = json!({"results": [mark("b", &["hello"])]});
+        let problem = marking.take_in(&second, 1).expect_err("one is missing");
+        assert_eq!(problem.request, None, "it was asked about twice");
+        let (marks, _) = marking.finish();
+        let verdicts: Vec<(&str, &str)> =
+            marks.iter().map(|mark| (mark.id.as_str(), mark.finding.verdict.name())).collect();
+        assert_eq!(verdicts, [("a", "pass"), ("b", "pass"), ("c", "not_scored")]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::prompt::{self, FENCE_RULE, fenced, visible};
-use super::question::{Question, Reading, Settled};
+use super::question::{Problem, Question, Reading, Settled};
 use super::{Judge, Sitting};
 use crate::llm::Tool;
 use crate::model::{Usage, Why};
@@ -78,8 +78,13 @@ impl<T: Send> Reading for Taken<'_, T> {
         self.required.iter().all(|key| answer.get(key).is_some())
     }
 
-    fn take_in(&mut self, answer: &Value, _last: bool) -> Result<(), String> {
-        self.answer = Some((self.read)(answer)?);
+    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem> {
+        let read = (self.read)(answer).map_err(|what| Problem::of_form(what, round))?;
+        self.answer = Some(read);
         Ok(())
+    }
+
+    fn start_over(&mut self) {
+        self.answer = None;
     }
 }

@@ -1,7 +1,9 @@
 //! What the judge may look at, as one text within bounds.
 
 use super::prompt::visible;
-use crate::model::{Change, FileChange, Given, Observation, RelPath, Step, WorkspaceView};
+use super::quotes::Quotable;
+use super::steps;
+use crate::model::{Change, FileChange, Given, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView};
 
 /// One trial laid out for a judge.
 pub struct Exhibit<'e> {
@@ -18,66 +20,69 @@ pub struct Exhibit<'e> {
 const LONGEST_FILE: usize = 20_000;
 const ALL_FILES: usize = 100_000;
 const LEAST_FOR_FILES: usize = 20_000;
-const LONGEST_STEP: usize = 8_000;
 const ALL_STEPS: usize = 200_000;
 const LONGEST_OUTPUT: usize = 60_000;
 const LONGEST_CONTEXT: usize = 20_000;
 const ALL_GIVEN: usize = 10_000;
 const WINDOW: usize = 300_000;
 
-/// A trial as a judge reads it.
+/// The headings of the parts. What they say is no evidence.
+const HEADINGS: [&str; 4] = [
+    "## What happened",
+    "## The last message of the agent",
+    "## Files the agent made or changed",
+    "## Files the agent was given, to be left as they are",
+];
+
+/// A trial, or a text, as a judge reads it.
 pub struct Laid {
-    pub text: String,
-    /// How many bytes were left out to fit its window.
-    pub left_out: usize,
+    /// What the judge is to know, and what is no evidence of anything that was done.
+    context: String,
+    evidence: String,
+    headings: &'static [&'static str],
+    /// What was left out to fit the judge's window, if anything was.
+    pub shortened: Option<ShortenedEvidence>,
+}
+
+impl Laid {
+    /// The same, for quotes to be looked up in, as `edit` changes it.
+    pub fn quotable(&self, edit: impl Fn(String) -> String) -> Quotable {
+        let (context, evidence) = (edit(self.context.clone()), edit(self.evidence.clone()));
+        Quotable::with_context(&context, &evidence, self.headings)
+    }
 }
 
 impl Exhibit<'_> {
     pub fn lay_out(&self) -> Laid {
         let mut scissors = Scissors::default();
-        let steps = self.steps(&mut scissors);
-        let output = scissors.cut(&self.observation.output, LONGEST_OUTPUT);
+        let (steps, calls_by_name) = steps::lay_out(&self.observation.steps, ALL_STEPS, &mut scissors);
+        let for_files = if self.observation.files.is_empty() { 0 } else { ALL_FILES };
+        let for_output = WINDOW.saturating_sub(steps.len() + for_files).max(LONGEST_OUTPUT);
+        let output = scissors.cut(&self.observation.output, for_output);
         let left = WINDOW.saturating_sub(steps.len() + output.len());
         let files = self.files(left.clamp(LEAST_FOR_FILES, ALL_FILES), &mut scissors);
-        let mut text = String::new();
-        if let Some(context) = self.context {
+        let context = self.context.map(|context| {
             let context = scissors.cut(context, LONGEST_CONTEXT);
-            text.push_str(&format!("## For your information, not to be marked\n{context}\n\n"));
-        }
-        text.push_str(&format!("## What happened\n{steps}\n"));
-        text.push_str(&format!("## The last message of the agent\n{output}\n\n"));
-        text.push_str(&format!("## Files the agent made or changed\n{files}\n"));
+            format!("## For your information, not to be marked\n{context}\n\n")
+        });
+        let [happened, said, made, was_given] = HEADINGS;
+        let mut text = format!("{happened}\n{steps}\n{said}\n{output}\n\n{made}\n{files}\n");
         if !self.given.is_empty() {
             let line = |given: &Given| format!("{}: {}\n", given.path, given.fate.name());
             let given: String = self.given.iter().map(line).collect();
-            let given = scissors.cut(&given, ALL_GIVEN);
-            text.push_str(&format!("## Files the agent was given, to be left as they are\n{given}"));
+            text.push_str(&format!("{was_given}\n{}", scissors.cut(&given, ALL_GIVEN)));
         }
-        Laid { text: visible(&text), left_out: scissors.left_out }
-    }
-
-    fn steps(&self, scissors: &mut Scissors) -> String {
-        let mut out = String::new();
-        for step in &self.observation.steps {
-            let text = match step {
-                Step::User(text) => format!("user: {}\n", scissors.cut(text, LONGEST_STEP)),
-                Step::Text(text) => format!("agent: {}\n", scissors.cut(text, LONGEST_STEP)),
-                Step::Tool(call) => {
-                    let result = match (&call.result, call.ok) {
-                        (Some(result), Some(false)) => {
-                            format!("failed: {}", scissors.cut(result, LONGEST_STEP))
-                        }
-                        (Some(result), _) => format!("gave: {}", scissors.cut(result, LONGEST_STEP)),
-                        (None, _) => "gave nothing that was seen".to_owned(),
-                    };
-                    let input = scissors.cut(&call.input.to_string(), LONGEST_STEP);
-                    let name = scissors.cut(&call.name, LONGEST_STEP);
-                    format!("tool {name} with {input}\n  {result}\n")
-                }
-            };
-            out.push_str(&text);
+        let is_call = |step: &&Step| matches!(step, Step::Tool(_));
+        Laid {
+            context: visible(&context.unwrap_or_default()),
+            evidence: visible(&text),
+            headings: &HEADINGS,
+            shortened: (scissors.left_out > 0).then(|| ShortenedEvidence {
+                bytes_left_out: scissors.left_out as u64,
+                calls: self.observation.steps.iter().filter(is_call).count() as u64,
+                calls_by_name,
+            }),
         }
-        scissors.cut(&out, ALL_STEPS)
     }
 
     fn files(&self, most: usize, scissors: &mut Scissors) -> String {
@@ -119,13 +124,13 @@ impl Exhibit<'_> {
 
 /// Cuts, and counts what falls off.
 #[derive(Default)]
-struct Scissors {
-    left_out: usize,
+pub(super) struct Scissors {
+    pub left_out: usize,
 }
 
 impl Scissors {
     /// Head and tail of a long text, with a mark that something is missing between.
-    fn cut(&mut self, text: &str, most: usize) -> String {
+    pub fn cut(&mut self, text: &str, most: usize) -> String {
         if text.len() <= most {
             return text.to_owned();
         }
@@ -150,30 +155,11 @@ pub fn cut(text: &str, most: usize) -> String {
 /// A long text within the window of a judge, where nothing else has to fit.
 pub fn within_window(text: &str) -> Laid {
     let mut scissors = Scissors::default();
-    let text = visible(&scissors.cut(text, WINDOW));
-    Laid { text, left_out: scissors.left_out }
-}
-
-/// A text in which quotes are looked up, line breaks and repeated spaces aside.
-pub struct Quotable {
-    pub text: String,
-    flat: String,
-}
-
-impl Quotable {
-    pub fn new(text: String) -> Self {
-        let flat = flat(&text);
-        Self { text, flat }
-    }
-
-    pub fn has(&self, quote: &str) -> bool {
-        let quote = flat(&visible(quote));
-        !quote.is_empty() && self.flat.contains(&quote)
-    }
-}
-
-fn flat(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    let evidence = visible(&scissors.cut(text, WINDOW));
+    let bytes_left_out = scissors.left_out as u64;
+    let shortened =
+        (bytes_left_out > 0).then_some(ShortenedEvidence { bytes_left_out, calls: 0, calls_by_name: 0 });
+    Laid { context: String::new(), evidence, headings: &[], shortened }
 }
 
 #[cfg(test)]
@@ -226,13 +212,16 @@ mod tests {
         };
         let quiet = lay_out(&seen);
         let in_files = |text: &str| text.len() - text.find("## Files").expect("files");
-        assert!((90_000..110_000).contains(&in_files(&quiet.text)), "{}", in_files(&quiet.text));
+        assert!((90_000..110_000).contains(&in_files(&quiet.evidence)), "{}", in_files(&quiet.evidence));
         seen.steps = (0..1000).map(|n| Step::Text(format!("{n} {}", "step ".repeat(1000)))).collect();
         seen.output = "out ".repeat(100_000);
         let loud = lay_out(&seen);
-        assert!((15_000..45_000).contains(&in_files(&loud.text)), "{}", in_files(&loud.text));
-        assert!(loud.text.len() < WINDOW + 10_000 && loud.left_out > 1_000_000);
-        assert!(loud.text.contains("agent: 0 step") && loud.text.contains("agent: 999 step"));
+        assert!((15_000..45_000).contains(&in_files(&loud.evidence)), "{}", in_files(&loud.evidence));
+        let shortened = loud.shortened.expect("it was shortened");
+        assert!(loud.evidence.len() < WINDOW + 30_000 && shortened.bytes_left_out > 1_000_000);
+        for step in [0, 500, 999] {
+            assert!(loud.evidence.contains(&format!("agent: {step} step")), "{step}");
+        }
     }
 
     #[test]
@@ -241,23 +230,9 @@ mod tests {
         let given =
             [given("in/a", Fate::Unchanged), given("in/b", Fate::Changed), given("in/c", Fate::Deleted)];
         let seen = Observation::ended(Ended::Finished);
-        let text =
-            Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }.lay_out().text;
+        let text = Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }
+            .lay_out()
+            .evidence;
         assert!(text.ends_with("as they are\nin/a: unchanged\nin/b: changed\nin/c: deleted\n"), "{text}");
-    }
-
-    #[test]
-    fn quotes() {
-        let record = Quotable::new(visible("the record\n  says \u{1b}[1mhello"));
-        for (quote, expected) in [
-            ("record says", true),
-            ("says \u{1b}[1mhello", true),
-            ("says \\u{1b}[1mhello", true),
-            ("says hello", false),
-            ("", false),
-            (" \n", false),
-        ] {
-            assert_eq!(record.has(quote), expected, "{quote:?}");
-        }
     }
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::evidence::Quotable;
 use super::python_text::python_text;
-use super::question::Reading;
+use super::question::{Problem, Reading};
+use super::quotes::Quotable;
 use crate::model::{Section, Tier};
 use crate::score::{Entry, Extracted};
 
@@ -59,7 +59,8 @@ impl Reading for Extraction<'_> {
             || self.sections.iter().any(|section| answer.get(&section.name).is_some())
     }
 
-    fn take_in(&mut self, answer: &Value, last: bool) -> Result<(), String> {
+    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem> {
+        let last = round > 0;
         let mut problems = Vec::new();
         for section in self.sections {
             for tier in &section.tiers {
@@ -78,7 +79,11 @@ impl Reading for Extraction<'_> {
                 }
             }
         }
-        if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+        if problems.is_empty() { Ok(()) } else { Err(Problem::of_form(problems.join("; "), round)) }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::new(self.sections, self.text);
     }
 }
 
@@ -140,7 +145,7 @@ mod tests {
         let mut extraction = Extraction::new(&sections, &text);
         let mut complete = false;
         for (at, answer) in answers.iter().enumerate() {
-            complete = extraction.take_in(answer, at > 0).is_ok();
+            complete = extraction.take_in(answer, at).is_ok();
         }
         let counts = sections[0]
             .tiers

@@ -13,6 +13,8 @@ mod prediction;
 mod prompt;
 mod python_text;
 mod question;
+mod quotes;
+mod steps;
 mod transport;
 mod votes;
 
@@ -26,12 +28,16 @@ pub use prediction::{Offered, Situation, predicted};
 pub use transport::{Limits, Transport};
 
 use self::answer::Marking;
-use self::evidence::{Laid, Quotable, within_window};
+use self::evidence::{Laid, within_window};
 use self::extraction::Extraction;
 use self::prompt::{Subject, visible};
 use self::question::{Question, Settled};
+use self::quotes::Quotable;
 use crate::llm::{Api, Tool};
-use crate::model::{Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, Usage, Vote, Why};
+use crate::model::{
+    Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, ShortenedEvidence,
+    UnsupportedPass, Usage, Vote, Why,
+};
 use crate::run::Cancel;
 use crate::score::{Extracted, mark_sections, texts_of_check};
 
@@ -45,6 +51,7 @@ pub struct Judge {
     transport: Transport,
     model: String,
     votes: u32,
+    unsupported: UnsupportedPass,
     cache: Option<Cache>,
     scrub: Option<Scrub>,
 }
@@ -112,6 +119,8 @@ pub struct Marks {
     pub chosen: Option<Vec<String>>,
     /// Things worth telling that change no verdict.
     pub notes: Vec<String>,
+    /// What the judge was not shown, if anything.
+    pub shortened: Option<ShortenedEvidence>,
     pub usage: Usage,
 }
 
@@ -134,6 +143,10 @@ impl Marks {
         self.marks.extend(other.marks);
         self.notes.extend(other.notes);
         self.usage.add(other.usage);
+        self.shortened = match (self.shortened, other.shortened) {
+            (Some(one), Some(other)) => Some(one.and(other)),
+            (one, other) => one.or(other),
+        };
         self.chosen = self.chosen.take().or(other.chosen);
         if self.remarks.is_empty() {
             self.remarks = other.remarks;
@@ -189,7 +202,8 @@ impl<'q> Questions<'q> {
 
 impl Judge {
     pub fn new(transport: Transport, model: String) -> Self {
-        Self { transport, model, votes: 1, cache: None, scrub: None }
+        let unsupported = UnsupportedPass::NotScored;
+        Self { transport, model, votes: 1, unsupported, cache: None, scrub: None }
     }
 
     /// Asked this often about the same statements; the majority decides.
@@ -197,6 +211,12 @@ impl Judge {
     pub fn with_votes(mut self, votes: u32) -> Self {
         self.votes = votes.max(1);
         self
+    }
+
+    /// What becomes of a pass without support, also when asked about once more.
+    #[must_use]
+    pub fn with_unsupported(self, unsupported: UnsupportedPass) -> Self {
+        Self { unsupported, ..self }
     }
 
     /// What was answered before is not asked again.
@@ -262,9 +282,8 @@ impl Judge {
         laid: Laid,
         sitting: &Sitting<'_>,
     ) -> Marks {
-        let Laid { text, left_out } = laid;
-        let record = Quotable::new(self.discreet(text));
-        let mut decided = Marks { notes: told_if_cut(left_out), ..Marks::default() };
+        let record = laid.quotable(|text| self.discreet(text));
+        let mut decided = Marks { shortened: laid.shortened, ..Marks::default() };
         let mut rounds = Vec::new();
         for vote in 0..self.votes {
             let marks = self.vote(subject, statements, &record, vote, sitting).await;
@@ -299,11 +318,11 @@ impl Judge {
             },
             vote,
         };
-        let mut marking = Marking::new(statements, record);
+        let mut marking = Marking::new(statements, record, self.unsupported);
         let cache = self.cache.as_ref();
         let Settled { usage, missing } =
             question.settle(&self.transport, &self.model, cache, &mut marking, sitting).await;
-        let Marking { mut marks, remarks, .. } = marking;
+        let (mut marks, remarks) = marking.finish();
         let unscored = |id: &str| {
             let why = missing.clone().unwrap_or_else(|| Why::JudgeFailed("it is missing".to_owned()));
             Mark::new(id, id, Finding::not_scored(why))
@@ -327,8 +346,8 @@ impl Judge {
                 return Marks { marks, ..Marks::default() };
             }
         };
-        let Laid { text, left_out } = within_window(&label(&texts));
-        let text = Quotable::new(self.discreet(text));
+        let laid = within_window(&label(&texts));
+        let text = laid.quotable(|text| self.discreet(text));
         let descriptions = sections.iter().flat_map(|section| &section.tiers);
         let descriptions = descriptions.filter_map(|tier| tier.description.as_deref());
         let enclosed: Vec<&str> = descriptions.chain([text.text.as_str()]).collect();
@@ -355,7 +374,7 @@ impl Judge {
         if let Some(first) = marks.first_mut() {
             first.flags = flags;
         }
-        Marks { marks, notes: told_if_cut(left_out), usage, ..Marks::default() }
+        Marks { marks, shortened: laid.shortened, usage, ..Marks::default() }
     }
 }
 
@@ -376,9 +395,4 @@ fn label(texts: &[CheckedText<'_>]) -> String {
 /// What the texts themselves say, without labels.
 fn visible_texts(texts: &[CheckedText<'_>]) -> String {
     texts.iter().map(|checked| visible(&checked.text) + "\n").collect()
-}
-
-fn told_if_cut(left_out: usize) -> Vec<String> {
-    let note = || format!("the judge saw only a part: {left_out} bytes were left out to fit its window");
-    (left_out > 0).then(note).into_iter().collect()
 }

@@ -43,8 +43,9 @@ statements about it. Decide each statement from that text alone.
 Rules:
 - {FENCE_RULE}
 - Decide each statement by itself. Do not let one decision colour another.
-- Cite evidence: short, exact quotes from the text, copied letter by letter. If nothing in the text \
-supports a statement, it is not met. If you are not sure, it is not met.
+- A statement is met only if you can quote the text for it: give at least one short, exact quote, copied \
+letter by letter, and never one that is not there. A statement that is not met needs no quote: say in \
+`reasoning` what is missing. If you are not sure, it is not met.
 - What the text says of itself is not evidence that it is so.
 - `weak` is null, `uncovered` and `claims` are empty.
 - Answer once, in the given form, with every statement once, by its id, and nothing else."
@@ -60,8 +61,9 @@ statements about it. Decide each statement from the record alone.
 Rules:
 - {FENCE_RULE}
 - Decide each statement by itself. Do not let one decision colour another.
-- Cite evidence: short, exact quotes from the record, copied letter by letter. If nothing in the \
-record supports a statement, it is not met. If you are not sure, it is not met.
+- A statement is met only if you can quote the record for it: give at least one short, exact quote of what \
+was said, done or written, copied letter by letter, and never one that is not there. A statement that is \
+not met needs no quote: say in `reasoning` what is missing. If you are not sure, it is not met.
 - What the agent claims to have done is not evidence that it did it. Tool calls, their results and \
 files are.
 - If a statement would also be met by an agent that did nothing of use, say why in `weak`; otherwise \

@@ -33,9 +33,31 @@ pub trait Reading: Send {
     /// Whether an object is meant as the answer, right or wrong.
     fn is_meant(&self, answer: &Value) -> bool;
 
-    /// `Err` says what is missing or wrong. There is no other answer after the last.
-    fn take_in(&mut self, answer: &Value, last: bool) -> Result<(), String>;
+    /// Reads the answer of a round; the first round is 0. `Err` says what is missing or wrong.
+    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem>;
+
+    /// Forgets all answers.
+    fn start_over(&mut self);
 }
+
+/// What is missing or wrong in an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    pub what: String,
+    /// The request for a better answer; `None` if another round would not help.
+    pub request: Option<String>,
+}
+
+impl Problem {
+    /// A broken form: asked for again once, as a whole.
+    pub fn of_form(what: String, round: usize) -> Self {
+        let whole = || "Answer again, in the given form and completely.".to_owned();
+        Self { what, request: (round == 0).then(whole) }
+    }
+}
+
+/// The most often that one question is asked: at first, for a broken form, and for support.
+const MOST_ROUNDS: usize = 3;
 
 /// What became of a question.
 pub struct Settled {
@@ -45,7 +67,7 @@ pub struct Settled {
 }
 
 impl Question {
-    /// Asks once, and once more with what was wrong. What was answered before costs nothing.
+    /// Asks, and asks again with what was wrong. What was answered before costs nothing.
     pub async fn settle(
         &self,
         transport: &Transport,
@@ -56,16 +78,17 @@ impl Question {
     ) -> Settled {
         let key = self.key(transport, model);
         let known = cache.and_then(|cache| cache.find(&key));
-        if let Some(answers) = known
-            && replay(&answers, reading)
-        {
-            return Settled { usage: Usage::default(), missing: None };
+        if let Some(answers) = known {
+            if replay(&answers, reading) {
+                return Settled { usage: Usage::default(), missing: None };
+            }
+            reading.start_over();
         }
         let mut request = self.request(model);
         let mut usage = Usage::default();
         let mut answers = Vec::new();
         let mut problem = String::new();
-        for last in [false, true] {
+        for round in 0..MOST_ROUNDS {
             let reply = match transport.ask(&request, sitting).await {
                 Ok(reply) => reply,
                 Err(Unasked::Cancelled) => {
@@ -78,20 +101,21 @@ impl Question {
             };
             usage.add(reply.usage);
             let answer = answer_in(&reply, reading);
-            // One that could not be understood has its place too: it made the next one the last.
+            // One that could not be understood has its place too: it was a round.
             answers.push(answer.clone().unwrap_or_default());
-            match answer.and_then(|answer| reading.take_in(&answer, last)) {
-                Ok(()) => {
-                    if let Some(cache) = cache {
-                        cache.keep(&key, &answers);
-                    }
-                    return Settled { usage, missing: None };
+            let read = match answer {
+                Ok(answer) => reading.take_in(&answer, round),
+                Err(what) => Err(Problem::of_form(what, round)),
+            };
+            let Err(wrong) = read else {
+                if let Some(cache) = cache {
+                    cache.keep(&key, &answers);
                 }
-                Err(wrong) => problem = wrong,
-            }
-            if !last {
-                request.messages.extend(repair(&reply, &problem));
-            }
+                return Settled { usage, missing: None };
+            };
+            problem = wrong.what;
+            let Some(again) = wrong.request else { break };
+            request.messages.extend(repair(&reply, &format!("That cannot be used: {problem}. {again}")));
         }
         Settled { usage, missing: Some(Why::JudgeFailed(problem)) }
     }
@@ -123,8 +147,8 @@ impl Question {
 /// Whether earlier answers are still enough.
 fn replay(answers: &[Value], reading: &mut dyn Reading) -> bool {
     let mut enough = false;
-    for (at, answer) in answers.iter().enumerate() {
-        enough = reading.take_in(answer, at > 0).is_ok();
+    for (round, answer) in answers.iter().enumerate() {
+        enough = reading.take_in(answer, round).is_ok();
     }
     enough
 }
@@ -172,9 +196,9 @@ fn objects_in(text: &str) -> Vec<Value> {
     found
 }
 
-/// The judge's own answer and what is wrong with it, as the conversation goes on.
-fn repair(reply: &Reply, problem: &str) -> Vec<Message> {
-    let text = format!("That cannot be used: {problem}. Answer again, in the given form and completely.");
+/// The judge's own answer and what is said about it, as the conversation goes on.
+fn repair(reply: &Reply, text: &str) -> Vec<Message> {
+    let text = text.to_owned();
     let results: Vec<Block> = reply
         .blocks
         .iter()
@@ -208,9 +232,11 @@ mod tests {
             answer.get("a").is_some()
         }
 
-        fn take_in(&mut self, _answer: &Value, _last: bool) -> Result<(), String> {
+        fn take_in(&mut self, _answer: &Value, _round: usize) -> Result<(), Problem> {
             Ok(())
         }
+
+        fn start_over(&mut self) {}
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub async fn judge_skill(suite: &Suite, skill: &SkillRef, text: &SkillText, jury
         text: text.digest(),
         judging: jury.bill(marks.usage),
         checks: marks.marks.into_iter().map(|mark| found(Need::Advisory, scale(&mark), mark)).collect(),
-        notes: marks.notes,
+        notes: marks.notes.into_iter().chain(marks.shortened.map(|part| part.in_words())).collect(),
     }
 }
 

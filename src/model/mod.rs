@@ -31,8 +31,8 @@ mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
-    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
-    Scale, Section, Tier, WorkspaceView,
+    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need,
+    Network, Rule, Scale, Section, Tier, WorkspaceView,
 };
 pub use counted::counted;
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
@@ -50,13 +50,13 @@ pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
 pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
-pub use remarks::{Claim, Doubts, EvalFinding, Remarks, Vote};
+pub use remarks::{Claim, Doubts, EvalFinding, Remarks, ShortenedEvidence, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;
 pub use standing::{CaseStanding, Standing};
 pub use suite::{
     JudgePolicy, Lowered, Origin, Provider, RunPolicy, SkillRef, SkillStatement, Suite, TYPE_ALIGNMENT,
-    Transport,
+    Transport, UnsupportedPass,
 };
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,

@@ -2,8 +2,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks, TrialId,
-    Usage, Verdict, Why,
+    Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks,
+    ShortenedEvidence, TrialId, Usage, Verdict, Why,
 };
 
 /// All that is kept of a trial beside its files.
@@ -44,6 +44,9 @@ pub struct TrialRecord {
     /// What the judge noticed beside what it was asked.
     #[serde(default, skip_serializing_if = "Remarks::is_empty")]
     pub remarks: Remarks,
+    /// What the judge was not shown; `None` where it was shown everything, or nobody was asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shortened_evidence: Option<ShortenedEvidence>,
     /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,

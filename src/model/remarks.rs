@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Verdict;
+use super::{Verdict, counted};
 
 /// What a judge noticed beside the statements it was asked about. It changes no verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -49,6 +49,38 @@ impl Vote {
     }
 }
 
+/// What a judge was not shown of what it judged, because not everything fits in its window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ShortenedEvidence {
+    pub bytes_left_out: u64,
+    /// The tool calls of the run.
+    pub calls: u64,
+    /// Those of them that are shown by their names only, without arguments and outcome.
+    pub calls_by_name: u64,
+}
+
+impl ShortenedEvidence {
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            bytes_left_out: self.bytes_left_out + other.bytes_left_out,
+            calls: self.calls.max(other.calls),
+            calls_by_name: self.calls_by_name.max(other.calls_by_name),
+        }
+    }
+
+    /// One line for people.
+    pub fn in_words(&self) -> String {
+        let Self { bytes_left_out, calls, calls_by_name } = self;
+        let by_name = match calls_by_name {
+            0 => String::new(),
+            some => format!("; {some} of {calls} tool calls were shown as names only"),
+        };
+        format!("the evidence was shortened for the judge: {bytes_left_out} bytes left out{by_name}")
+    }
+}
+
 /// How much there is to doubt in the marks of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doubts {
@@ -60,6 +92,27 @@ pub struct Doubts {
     pub uncovered: u64,
     /// Claims of agents that the record does not bear out.
     pub unverified_claims: u64,
+    /// Trials whose judge was shown a part of the evidence only.
+    #[serde(default)]
+    pub shortened_evidence: u64,
+}
+
+impl Doubts {
+    /// One phrase for each kind of doubt that there is.
+    pub fn in_words(&self) -> Vec<String> {
+        let Self { weak_checks, unsupported_marks, uncovered, unverified_claims, shortened_evidence } = *self;
+        let told = [
+            (weak_checks, "weak check", "weak checks"),
+            (unsupported_marks, "mark without support", "marks without support"),
+            (uncovered, "uncovered behaviour", "uncovered behaviours"),
+            (unverified_claims, "claim not borne out", "claims not borne out"),
+        ];
+        let some = told.into_iter().filter(|(count, ..)| *count > 0);
+        let counts =
+            some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many }));
+        let judged = |count| format!("evidence was shortened for {}", counted(count, "judged trial"));
+        counts.chain((shortened_evidence > 0).then(|| judged(shortened_evidence))).collect()
+    }
 }
 
 /// What judges found of the evals themselves: a check that is too easily met, or behaviour that none is

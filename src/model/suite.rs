@@ -242,6 +242,34 @@ impl Transport {
     }
 }
 
+/// What becomes of a pass that the judge supports with no quote from the record, also when asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnsupportedPass {
+    /// The statement is not scored.
+    NotScored,
+    /// The pass stands, with a flag.
+    Accept,
+}
+
+impl UnsupportedPass {
+    pub const NAMES: [&'static str; 2] = ["not-scored", "accept"];
+
+    pub fn parse(text: &str) -> Option<Self> {
+        match text {
+            "not-scored" => Some(UnsupportedPass::NotScored),
+            "accept" => Some(UnsupportedPass::Accept),
+            _ => None,
+        }
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            UnsupportedPass::NotScored => "not-scored",
+            UnsupportedPass::Accept => "accept",
+        }
+    }
+}
+
 /// What reading one source gives: a suite if it could be understood, and everything worth saying.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Lowered {

@@ -212,6 +212,9 @@ pub struct ArmsResult {
     /// About how many runs more would tell, and what they would cost, where these do not.
     pub more_runs: Option<u64>,
     pub more_usd: Option<f64>,
+    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
+    #[serde(default)]
+    pub sought: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

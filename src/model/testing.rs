@@ -27,6 +27,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         notes: Vec::new(),
         remarks: Remarks::default(),
         predicted: None,
+        shortened_evidence: None,
         judging: None,
     }
 }

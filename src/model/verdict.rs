@@ -173,17 +173,21 @@ impl CheckResult {
         self.name.as_deref().unwrap_or(&self.check)
     }
 
-    /// What its result is worth for the trial, in words to stand behind its name: " (optional)", the score
-    /// of one that counts together with others, or nothing for one that must pass.
+    /// What the result of this check is worth for the trial, in words to stand behind its name: whether it is
+    /// optional or one of several criteria that count together, and its score if it has one.
     pub fn weight(&self) -> String {
-        match (self.criteria, self.scale, self.score) {
-            (Some(_), Some(scale), Some(score)) => {
-                format!(" (score {score:.2}, passes from {})", scale.passes_from())
-            }
-            (Some(_), _, _) => " (a criterion)".to_owned(),
-            (None, _, _) if self.required => String::new(),
-            (None, _, _) => " (optional)".to_owned(),
-        }
+        let kind = match (self.criteria.is_some(), self.required) {
+            (true, _) => Some("criterion".to_owned()),
+            (false, true) => None,
+            (false, false) => Some("optional".to_owned()),
+        };
+        let score = self.scale.zip(self.score).filter(|(scale, _)| *scale != Scale::PassFail);
+        let score = score.map(|(scale, score)| {
+            let digits = if scale == Scale::Unit { 2 } else { 0 };
+            format!("score {score:.digits$}, passes from {}", scale.passes_from())
+        });
+        let words: Vec<String> = kind.into_iter().chain(score).collect();
+        if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
     }
 
     /// A judged check's score between 0 and 1, whatever its scale. `None` where there is none.

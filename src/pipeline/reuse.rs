@@ -135,6 +135,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         seconds,
         notes,
         remarks,
+        shortened_evidence,
         judging,
     } = stored.clone();
     TrialRecord {
@@ -151,6 +152,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         seconds,
         notes,
         remarks,
+        shortened_evidence,
         judging,
         ..planned
     }

@@ -2,7 +2,10 @@
 
 use super::markup::markdown as plain;
 use super::{figures, safe};
-use crate::compare::{ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+use crate::compare::{
+    ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta,
+    SideSummary,
+};
 use crate::model::{Compared, Estimate, counted};
 
 /// How many cases of a kind are told one by one on a terminal.
@@ -106,7 +109,9 @@ fn overall(one: &Comparison) -> String {
     let rate = |side: &SideSummary| figures::pass_rate(&side.pass_rate);
     let verdict = one.verdict.map_or("", Compared::name);
     let more = match one.verdict {
-        Some(Compared::Inconclusive) => figures::to_tell(one.more_runs, one.more_usd),
+        Some(Compared::Inconclusive) => {
+            figures::to_tell(one.difference.value, one.sought, one.more_runs, one.more_usd)
+        }
         Some(Compared::Better | Compared::Worse | Compared::Equivalent) | None => None,
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();

@@ -129,7 +129,7 @@ pub struct Graded {
     pub schema_version: u32,
     pub results: Vec<GradedCheck>,
     pub gates: Vec<GradedGate>,
-    /// What narrows the result, such as criteria that were left out.
+    /// What narrows the result: criteria that were left out, evidence that was shortened for the judge.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// Whether the exit code is 0.

@@ -7,7 +7,7 @@ use crate::model::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, Compared,
     Estimate, GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
 };
-use crate::stats::{f1_band, rate_band};
+use crate::stats::{f1_band, is_no_difference, rate_band};
 
 /// `0.80 [0.38, 0.96]`, or a dash for what is undefined.
 pub fn estimate(of: Estimate) -> String {
@@ -213,7 +213,7 @@ pub fn arms(of: &ArmsSummary) -> Vec<String> {
 
 fn compared(of: &ArmsResult) -> String {
     let more = match of.verdict {
-        Compared::Inconclusive => to_tell(of.more_runs, of.more_usd),
+        Compared::Inconclusive => to_tell(of.difference.value, of.sought, of.more_runs, of.more_usd),
         Compared::Better | Compared::Worse | Compared::Equivalent => None,
     };
     let more = more.map(|more| format!("; {more}")).unwrap_or_default();
@@ -221,10 +221,29 @@ fn compared(of: &ArmsResult) -> String {
     format!("{} over {cases}, {}{more}", difference(of.difference), of.verdict.name())
 }
 
-/// What certainty would take.
-pub fn to_tell(runs: Option<u64>, usd: Option<f64>) -> Option<String> {
+/// What certainty about a difference would take: how many runs more, to find which difference.
+pub fn to_tell(
+    seen: Option<f64>,
+    sought: Option<f64>,
+    runs: Option<u64>,
+    usd: Option<f64>,
+) -> Option<String> {
+    let none_seen = seen.is_some_and(is_no_difference).then(|| "no difference seen".to_owned());
     let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
-    runs.map(|runs| format!("about {}{price} to tell", counted(runs, "more run")))
+    let runs = runs.map(|runs| {
+        let runs = counted(runs, "more run");
+        match (sought, &none_seen) {
+            (Some(sought), Some(_)) => {
+                format!("to find one of {sought:.2}, about {runs}{}", price.trim_end_matches(','))
+            }
+            (Some(sought), None) if seen.is_some_and(|seen| seen.abs() < sought) => {
+                format!("about {runs}{price} to find a difference of {sought:.2}")
+            }
+            (Some(_) | None, _) => format!("about {runs}{price} to tell"),
+        }
+    });
+    let words: Vec<String> = none_seen.into_iter().chain(runs).collect();
+    (!words.is_empty()).then(|| words.join("; "))
 }
 
 #[cfg(test)]
@@ -255,8 +274,22 @@ mod tests {
 
     #[test]
     fn certainty_has_a_price_only_where_it_is_known() {
-        assert_eq!(to_tell(Some(40), Some(1.2)).as_deref(), Some("about 40 more runs, ≈ $1.20, to tell"));
-        assert_eq!(to_tell(Some(40), None).as_deref(), Some("about 40 more runs to tell"));
-        assert_eq!(to_tell(None, Some(1.0)), None);
+        for (seen, sought, runs, usd, expected) in [
+            (0.3, Some(0.3), Some(40), Some(1.2), "about 40 more runs, ≈ $1.20, to tell"),
+            (0.3, Some(0.3), Some(40), None, "about 40 more runs to tell"),
+            (-0.04, Some(0.1), Some(40), None, "about 40 more runs to find a difference of 0.10"),
+            (
+                0.0,
+                Some(0.1),
+                Some(40),
+                Some(1.2),
+                "no difference seen; to find one of 0.10, about 40 more runs, ≈ $1.20",
+            ),
+            (0.001, Some(0.1), Some(1), None, "no difference seen; to find one of 0.10, about 1 more run"),
+            (0.0, None, None, None, "no difference seen"),
+        ] {
+            assert_eq!(to_tell(Some(seen), sought, runs, usd).as_deref(), Some(expected));
+        }
+        assert_eq!(to_tell(Some(0.3), None, None, Some(1.0)), None);
     }
 }

@@ -3,7 +3,7 @@ use super::{figures, safe};
 use crate::model::{CheckResult, GateResult, Verdict, counted};
 
 /// What was found in a captured text, for a terminal: the verdict first.
-pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult]) -> String {
+pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult], notes: &[String]) -> String {
     let shown = |text: &str| safe(text).replace('\n', " ");
     let (style, word) = match exit {
         0 => (GOOD, "PASS"),
@@ -34,12 +34,18 @@ pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult])
         for line in result.evidence.iter().filter(|_| result.verdict != Verdict::Pass) {
             out.push_str(&format!("      {FAINT}{}{FAINT:#}\n", shown(line)));
         }
+        for flag in &result.flags {
+            out.push_str(&format!("      {UNSURE}{}{UNSURE:#}\n", shown(flag)));
+        }
     }
     out.push('\n');
     for gate in gates {
         let (figures, word) = figures::gate(gate);
         let style = styles::gate(gate);
         out.push_str(&format!("  gate {}: {figures} {style}{word}{style:#}\n", gate.name.name()));
+    }
+    for note in notes {
+        out.push_str(&format!("  {UNSURE}note{UNSURE:#}: {}\n", shown(note)));
     }
     out
 }

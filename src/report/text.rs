@@ -4,8 +4,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
-    TrialRecord, Verdict, Why, counted,
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, FireRate, GateResult, SkillJudged, Standing,
+    Summary, TrialRecord, Verdict, Why, counted,
 };
 
 /// The closing summary for a terminal: the verdict first.
@@ -52,7 +52,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             figures::usual_gate(summary)
         )?;
     }
-    let doubts = in_words(&summary.doubts);
+    let doubts = summary.doubts.in_words();
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
     }
@@ -85,19 +85,6 @@ fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
         0 => Ok(()),
         more => writeln!(out, "  and {} that did not fire", counted(more, "more probe")),
     }
-}
-
-/// What a judge left in doubt, as far as there is any.
-fn in_words(doubts: &Doubts) -> Vec<String> {
-    let Doubts { weak_checks, unsupported_marks, uncovered, unverified_claims } = *doubts;
-    let told = [
-        (weak_checks, "weak check", "weak checks"),
-        (unsupported_marks, "mark without support", "marks without support"),
-        (uncovered, "uncovered behaviour", "uncovered behaviours"),
-        (unverified_claims, "claim not borne out", "claims not borne out"),
-    ];
-    let some = told.into_iter().filter(|(count, ..)| *count > 0);
-    some.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect()
 }
 
 fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {

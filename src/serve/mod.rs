@@ -120,6 +120,8 @@ fn is_plain_name(name: &str) -> bool {
 #[derive(Debug)]
 enum Failure {
     Missing(&'static str),
+    /// Nothing has this name, or several have.
+    Unknown(String),
     Wrong(String),
     Broken(String),
 }
@@ -128,6 +130,7 @@ impl IntoResponse for Failure {
     fn into_response(self) -> Response {
         let (status, message) = match self {
             Failure::Missing(what) => (StatusCode::NOT_FOUND, what.to_owned()),
+            Failure::Unknown(why) => (StatusCode::NOT_FOUND, why),
             Failure::Wrong(why) => (StatusCode::BAD_REQUEST, why),
             Failure::Broken(why) => (StatusCode::INTERNAL_SERVER_ERROR, why),
         };

@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{Failure, Shared, is_plain_name};
-use crate::model::{RelPath, Step, TrialRecord, Verdict};
-use crate::store::{Label, RunDir};
+use crate::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
+use crate::store::{Label, RunDir, find_trials, records};
 use crate::transcript;
 
 /// How much of a text is shown at once.
@@ -43,11 +43,28 @@ impl Kept {
         if !is_plain_name(trial) {
             return Err(missing());
         }
-        let folder = run.path().join("trials").join(trial);
+        let mut folder = run.path().join("trials").join(trial);
+        if !folder.join("checks.json").is_file() {
+            let id = tokio::task::block_in_place(|| whole_id(&run, trial))?;
+            folder = run.path().join("trials").join(id.as_str());
+        }
         let bytes = std::fs::read(folder.join("checks.json")).map_err(|_| missing())?;
         let record = serde_json::from_slice(&bytes)
             .map_err(|error| Failure::Broken(format!("its checks.json cannot be read: {error}")))?;
         Ok(Self { run, folder, record })
+    }
+}
+
+/// The id of the one trial that a part of an id names, as `practicum show` understands it.
+fn whole_id(run: &RunDir, part: &str) -> Result<TrialId, Failure> {
+    let records = records(run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
+    let found = find_trials(&records, part).map_err(Failure::Unknown)?;
+    match found.as_slice() {
+        [one] => Ok(one.trial.clone()),
+        several => {
+            let ids: Vec<&str> = several.iter().take(10).map(|record| record.trial.as_str()).collect();
+            Err(Failure::Unknown(format!("{} trials fit: {}", several.len(), ids.join(", "))))
+        }
     }
 }
 

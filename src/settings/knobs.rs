@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::{Arm, Mode, Provider, Ratio, SandboxMode, Suite, Transport, parse_duration};
+use crate::model::{
+    Arm, Mode, Provider, Ratio, SandboxMode, Suite, Transport, UnsupportedPass, parse_duration,
+};
 use crate::tree::shape;
 
 /// One thing that can be set: its name in a project file, the variables that set it, how its
@@ -50,6 +52,7 @@ pub static KNOBS: &[Described] = &[
     JUDGE_PROVIDER.described(),
     JUDGE_TRANSPORT.described(),
     JUDGE_VOTES.described(),
+    JUDGE_UNSUPPORTED.described(),
     JUDGE_JOBS.described(),
     JOBS.described(),
     SANDBOX.described(),
@@ -216,6 +219,18 @@ pub static JUDGE_VOTES: Knob<u32> = Knob {
     in_file: |suite| suite.judge.votes,
     in_format: |_| None,
     default: || 1,
+};
+
+/// No suite has a say: an eval file must not lower what its own passes need.
+pub static JUDGE_UNSUPPORTED: Knob<UnsupportedPass> = Knob {
+    name: "judge.unsupported",
+    env: &["PRACTICUM_JUDGE_UNSUPPORTED"],
+    doc: "What becomes of a pass without a quote from the record: not-scored, or accept with a flag.",
+    shape: || shape::words(&UnsupportedPass::NAMES),
+    parse: |text| one_of(text, &UnsupportedPass::NAMES, UnsupportedPass::parse),
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || UnsupportedPass::NotScored,
 };
 
 /// Of the whole run: all its suites' judges draw on the same account.

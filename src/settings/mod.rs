@@ -17,7 +17,7 @@ pub use knobs::{JOBS, JUDGE_JOBS, KNOBS, Knob, MAX_COST, MAX_TOKENS, PROBE, RETR
 pub use layers::{Layers, Projects, SettingsError, project_root};
 pub use schema::schema as project_schema;
 
-use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport};
+use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, UnsupportedPass};
 
 /// A value and who said it.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,6 +67,7 @@ pub struct Settings {
     pub judge_provider: Setting<Provider>,
     pub judge_transport: Setting<Transport>,
     pub judge_votes: Setting<u32>,
+    pub judge_unsupported: Setting<UnsupportedPass>,
 }
 
 impl Settings {
@@ -85,6 +86,7 @@ impl Settings {
             judge_provider: layers.pick(&knobs::JUDGE_PROVIDER, suite)?,
             judge_transport: layers.pick(&knobs::JUDGE_TRANSPORT, suite)?,
             judge_votes: layers.pick(&knobs::JUDGE_VOTES, suite)?,
+            judge_unsupported: layers.pick(&knobs::JUDGE_UNSUPPORTED, suite)?,
         })
     }
 
@@ -114,6 +116,7 @@ impl Settings {
             row("judge.provider", &self.judge_provider, |provider| provider.name().to_owned()),
             row("judge.transport", &self.judge_transport, |transport| transport.name().to_owned()),
             row("judge.votes", &self.judge_votes, u32::to_string),
+            row("judge.unsupported", &self.judge_unsupported, |pass| pass.name().to_owned()),
         ]
     }
 }

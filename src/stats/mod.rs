@@ -27,7 +27,9 @@ pub use correction::{holm, tarone};
 pub use exact::{fisher, mcnemar, sign_test, stratified};
 pub use foretold::as_few;
 pub use kappa::{Kappa, kappa};
-pub use paired::{Comparison, MARGIN, Pair, compare, mean_difference, rate_difference, together};
+pub use paired::{
+    Comparison, MARGIN, Pair, compare, is_no_difference, mean_difference, rate_difference, together,
+};
 pub use passing::{pass_at_k, pass_hat_k};
 pub use power::{
     Design, Question, Sought, Variances, answer, cases_for, detectable, needed_cases, repeats_for, simulated,

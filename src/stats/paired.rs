@@ -3,6 +3,7 @@
 use super::clustered::Cluster;
 use super::correction::holm;
 use super::exact::stratified;
+use super::power::{Variances, needed_cases};
 use super::proportion::{Interval, wilson_effective};
 use super::quantile;
 use crate::model::{Compared, Estimate};
@@ -67,6 +68,8 @@ pub struct Comparison {
     pub verdict: Compared,
     /// About how many runs more would tell, where these do not.
     pub more_runs: Option<u64>,
+    /// The difference that so many runs would find: the one that was seen, or the margin if that is larger.
+    pub sought: Option<f64>,
 }
 
 /// Comparisons that are looked at together: each has to be clearer than one alone.
@@ -118,7 +121,13 @@ pub fn compare(pairs: &[Pair], margin: f64, alpha: f64) -> Comparison {
     let runs: u64 = told.iter().map(|pair| pair.before.runs + pair.after.runs).sum();
     if told.is_empty() {
         let difference = Estimate::undefined(0);
-        return Comparison { difference, chance: 1.0, verdict: Compared::Inconclusive, more_runs: None };
+        return Comparison {
+            difference,
+            chance: 1.0,
+            verdict: Compared::Inconclusive,
+            more_runs: None,
+            sought: None,
+        };
     }
     let value = differences.iter().sum::<f64>() / differences.len() as f64;
     let chance = chance(&told, &differences, value, runs);
@@ -128,10 +137,11 @@ pub fn compare(pairs: &[Pair], margin: f64, alpha: f64) -> Comparison {
     let verdict = interval.map_or(Compared::Inconclusive, |at| verdict(at, margin));
     let difference = Estimate::new(Some(value), interval.map(|at| (at.low, at.high)), told.len() as u64);
     let more_runs = match verdict {
-        Compared::Inconclusive => interval.and_then(|at| more_runs(at, value, margin, runs, alpha)),
+        Compared::Inconclusive => interval.and_then(|at| more_runs(at, &told, value, margin, alpha)),
         Compared::Better | Compared::Worse | Compared::Equivalent => None,
     };
-    Comparison { difference, chance, verdict, more_runs }
+    let sought = more_runs.map(|_| value.abs().max(margin));
+    Comparison { difference, chance, verdict, more_runs, sought }
 }
 
 /// How likely chance alone would make such a difference: counted out, or from the spread of many runs.
@@ -200,9 +210,19 @@ pub fn rate_difference(before: Estimate, after: Estimate) -> Estimate {
     Estimate::new(Some(value), interval, before.n.min(after.n))
 }
 
+/// Whether a difference is none, as far as anyone would print it.
+pub fn is_no_difference(difference: f64) -> bool {
+    difference.abs() < 0.005
+}
+
 /// Runs in all that would make a difference like this one visible four times in five, less those
 /// there are. A difference below the margin is not looked for; its absence is.
-fn more_runs(at: Interval, value: f64, margin: f64, runs: u64, alpha: f64) -> Option<u64> {
+fn more_runs(at: Interval, told: &[Pair], value: f64, margin: f64, alpha: f64) -> Option<u64> {
+    let sides = |of: fn(&Pair) -> Cluster| told.iter().map(of);
+    let runs: u64 = sides(|pair| pair.before).chain(sides(|pair| pair.after)).map(|side| side.runs).sum();
+    if is_no_difference(value) {
+        return runs_for_margin(told, runs, margin, alpha);
+    }
     let reach = (at.high - at.low) / 2.0;
     let sought = value.abs().max(margin);
     if sought <= 0.0 || reach <= 0.0 {
@@ -212,6 +232,18 @@ fn more_runs(at: Interval, value: f64, margin: f64, runs: u64, alpha: f64) -> Op
     let times = ((z + quantile::normal(0.8)) / z * reach / sought).powi(2);
     // An exact test may want more than the spread alone lets expect.
     Some(((times - 1.0) * runs as f64).ceil().max(2.0) as u64)
+}
+
+/// The same where no difference was seen: nothing about its spread is known, so the rates alone say what
+/// it would take to see one as large as the margin.
+fn runs_for_margin(told: &[Pair], runs: u64, margin: f64, alpha: f64) -> Option<u64> {
+    let passed: u64 = told.iter().map(|pair| pair.before.passed + pair.after.passed).sum();
+    let rate = passed as f64 / runs as f64;
+    let other = if rate > 0.5 { rate - margin } else { rate + margin };
+    let of = |rate: f64| (rate.clamp(0.0, 1.0) * (1.0 - rate.clamp(0.0, 1.0)), 1);
+    let variances = Variances { between: 0.0, before: of(rate), after: of(other) };
+    let on_each_side = needed_cases(margin, variances, alpha, 0.8)?;
+    Some(on_each_side.saturating_mul(2).saturating_sub(runs).max(2))
 }
 
 #[cfg(test)]
@@ -252,6 +284,17 @@ mod tests {
         }
         assert_eq!(of(&pairs(&[((0, 1), (1, 1)); 6])).0, Compared::Better);
         assert_eq!(of(&pairs(&[((0, 5), (5, 5))])).0, Compared::Better);
+    }
+
+    #[test]
+    fn where_nothing_differs_only_a_difference_of_the_margin_is_looked_for() {
+        for (same, most) in [(((3, 3), (3, 3)), 200), (((0, 5), (0, 5)), 200), (((2, 4), (2, 4)), 900)] {
+            let found = compare(&pairs(&[same]), MARGIN, 0.05);
+            assert_eq!((found.verdict, found.sought), (Compared::Inconclusive, Some(MARGIN)), "{same:?}");
+            assert!(found.more_runs.is_some_and(|runs| runs > 0 && runs < most), "{same:?} {found:?}");
+        }
+        let found = compare(&pairs(&[((0, 3), (2, 3))]), MARGIN, 0.05);
+        assert!(found.sought.is_some_and(|sought| (sought - 2.0 / 3.0).abs() < 1e-9), "{found:?}");
     }
 
     #[test]

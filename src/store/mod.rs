@@ -6,6 +6,7 @@
 mod cache;
 mod documents;
 mod facts;
+mod find_trials;
 mod index;
 mod labels;
 mod live;
@@ -19,6 +20,7 @@ mod trials;
 pub use cache::Cache;
 pub use documents::{PlannedTrial, RunInfo, RunSetting, RunSkill, RunSuite, TrialChecks};
 pub use facts::{Left, StagedSkill, TrialFacts, TurnFacts};
+pub use find_trials::find_trials;
 pub use index::{
     CaseCell, CaseRow, CheckCounts, CheckRow, Choices, Column, Found, Index, IndexError, IndexSink, Metric,
     Order, Point, RunRow, Scope, Spent, SuiteRow, TrialFilter, TrialRow,

@@ -76,18 +76,18 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let Some(marked) = marked else {
         bail!("{} has no case that this text could answer; nothing was marked", spec.display());
     };
-    let (exit, gates) = (marked.exit, marked.gates.clone());
+    let (exit, gates, notes) = (marked.exit, marked.gates.clone(), marked.notes.clone());
     let results = marked.into_results();
     if args.json {
         print_json(&Graded {
             schema_version: 1,
             results: results.into_iter().map(document).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
-            notes: note.into_iter().collect(),
+            notes: note.into_iter().chain(notes).collect(),
             ok: exit == 0,
         })?;
     } else {
-        let text = render_graded(exit, &results, &gates);
+        let text = render_graded(exit, &results, &gates, &notes);
         let plain = anstream::AutoStream::choice(&std::io::stdout()) == anstream::ColorChoice::Never;
         print(&if plain { anstream::adapter::strip_str(&text).to_string() } else { text })?;
     }

@@ -23,8 +23,14 @@ use crate::web::Web;
 
 /// The settings that decide marks. What a flag said when the run was made holds until one says
 /// otherwise.
-const DECIDING: [&str; 5] =
-    ["trigger-threshold", "judge.model", "judge.provider", "judge.transport", "judge.votes"];
+const DECIDING: [&str; 6] = [
+    "trigger-threshold",
+    "judge.model",
+    "judge.provider",
+    "judge.transport",
+    "judge.votes",
+    "judge.unsupported",
+];
 
 pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let environment = environment();

@@ -67,6 +67,10 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(others) = others {
         writeln!(out, "- {others}")?;
     }
+    let doubts = summary.doubts.in_words();
+    if !doubts.is_empty() {
+        writeln!(out, "- doubts: {}", doubts.join(", "))?;
+    }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
     for words in results.info.stand_ins() {
         writeln!(out, "- {words}")?;

@@ -133,6 +133,11 @@ fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(found) = &summary.arms {
         arms(found, out)?;
     }
+    let doubts = summary.doubts.in_words();
+    if !doubts.is_empty() {
+        let doubts: String = doubts.iter().map(|doubt| format!("<p>{}</p>", html(doubt))).collect();
+        writeln!(out, "<div class=\"card\"><h2>Doubts</h2>{doubts}</div>")?;
+    }
     if !summary.eval_findings.is_empty() {
         findings(&summary.eval_findings, out)?;
     }

@@ -51,6 +51,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         }
     }
     cases::write(results, out)?;
+    doubts(results, out)?;
     findings(results, out)?;
     methodology(results, out)
 }
@@ -92,6 +93,16 @@ fn cells(of: Estimate) -> String {
     let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
     let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
     format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
+}
+
+/// How much there is to doubt in the marks.
+fn doubts(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let doubts = results.summary.doubts.in_words();
+    if doubts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Doubts\n")?;
+    doubts.iter().try_for_each(|doubt| writeln!(out, "- {doubt}"))
 }
 
 /// What judges said of the evals: a check that anything meets is no victory.

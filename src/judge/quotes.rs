@@ -1,0 +1,334 @@
+//! Looking up a judge's quotes in what the judge was shown.
+//!
+//! In: a text, a quote. Out: whether the quote is there, and whether it can support a pass. A quote
+//! may differ in case, white space, Markdown marks, kinds of quotation marks and dashes and JSON
+//! escapes, and may leave out a part with an ellipsis. Never: accepts words that are not there.
+
+use super::prompt::visible;
+
+/// Quotes with fewer letters and digits support nothing, unless they are a whole line.
+const FEWEST_LETTERS: usize = 3;
+
+/// The most parts of one quote that ellipses may join.
+const MOST_PARTS: usize = 8;
+
+/// The longest address of a Markdown link.
+const LONGEST_LINK: usize = 2_000;
+
+/// What looking up a quote found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuoteCheck {
+    /// The evidence has it.
+    Supports,
+    /// It was not invented, but supports nothing: it is too short, or only what the judge was told to
+    /// know or our own headings say it.
+    SupportsNothing,
+    Invented,
+}
+
+/// A text in which quotes are looked up.
+pub struct Quotable {
+    /// All that the judge is shown.
+    pub text: String,
+    evidence: Normalised,
+    /// What is shown, and is no evidence of anything that was done.
+    context: Option<Normalised>,
+    headings: &'static [&'static str],
+}
+
+impl Quotable {
+    /// A text that is evidence from its first to its last word.
+    pub fn new(text: String) -> Self {
+        Self { evidence: Normalised::of(&text), context: None, headings: &[], text }
+    }
+
+    /// Evidence under headings of ours, after a context that is none.
+    pub fn with_context(context: &str, evidence: &str, headings: &'static [&'static str]) -> Self {
+        Self {
+            text: format!("{context}{evidence}"),
+            evidence: Normalised::of(evidence),
+            context: (!context.is_empty()).then(|| Normalised::of(context)),
+            headings,
+        }
+    }
+
+    /// Whether the text has the quote, wherever it says it.
+    pub fn has(&self, quote: &str) -> bool {
+        self.look_up(quote) != QuoteCheck::Invented
+    }
+
+    pub fn look_up(&self, quote: &str) -> QuoteCheck {
+        let quote = visible(quote);
+        let bare = quote.trim().trim_matches(|c| matches!(straight(c), '"' | '\'' | '`'));
+        let candidates = [quote.as_str(), bare];
+        if candidates.iter().any(|quote| self.evidence.has(quote)) {
+            let is_ours = self.headings.iter().any(|heading| marks_removed(heading) == marks_removed(bare));
+            return match self.evidence.is_substantial(bare) && !is_ours {
+                true => QuoteCheck::Supports,
+                false => QuoteCheck::SupportsNothing,
+            };
+        }
+        let in_context = |quote: &&str| self.context.as_ref().is_some_and(|context| context.has(quote));
+        let says_nothing = !quote.chars().any(char::is_alphanumeric);
+        match says_nothing || candidates.iter().any(in_context) {
+            true => QuoteCheck::SupportsNothing,
+            false => QuoteCheck::Invented,
+        }
+    }
+}
+
+/// A text in the two forms in which quotes are compared with it.
+struct Normalised {
+    /// White space, case and typography evened out.
+    plain: String,
+    /// Without JSON escapes and Markdown marks too.
+    unmarked: String,
+    /// The short lines of the text, for quotes that are as short.
+    short_lines: Vec<String>,
+}
+
+impl Normalised {
+    fn of(text: &str) -> Self {
+        let lines = text.lines().map(plain).filter(|line| letters_in(line) < FEWEST_LETTERS);
+        let mut short_lines: Vec<String> = lines.filter(|line| letters_in(line) > 0).collect();
+        short_lines.sort_unstable();
+        short_lines.dedup();
+        Self { plain: plain(text), unmarked: marks_removed(text), short_lines }
+    }
+
+    fn has(&self, quote: &str) -> bool {
+        contains(&self.plain, &plain(quote))
+            || contains(&self.unmarked, &marks_removed(quote))
+            || contains_parts(&self.plain, quote, plain)
+            || contains_parts(&self.unmarked, quote, marks_removed)
+    }
+
+    /// Whether a quote that is there says anything: "a" is in every text.
+    fn is_substantial(&self, quote: &str) -> bool {
+        letters_in(quote) >= FEWEST_LETTERS || self.short_lines.binary_search(&plain(quote)).is_ok()
+    }
+}
+
+fn letters_in(text: &str) -> usize {
+    // One character of a script without spaces between words is about a word.
+    text.chars().filter(|c| c.is_alphanumeric()).map(|c| if c >= '\u{2e80}' { 2 } else { 1 }).sum()
+}
+
+fn contains(text: &str, quote: &str) -> bool {
+    !quote.is_empty() && text.contains(quote)
+}
+
+/// Whether the parts between ellipses are all there, one after the other.
+fn contains_parts(text: &str, quote: &str, normalise: fn(&str) -> String) -> bool {
+    let quote = quote.replace("[...]", "…").replace("(...)", "…").replace("[…]", "…").replace("(…)", "…");
+    let quote = quote.replace("...", "…");
+    let parts: Vec<String> = quote.split('…').map(normalise).filter(|part| !part.is_empty()).collect();
+    let is_word = |part: &String| letters_in(part) >= FEWEST_LETTERS;
+    if !quote.contains('…') || parts.is_empty() || parts.len() > MOST_PARTS || !parts.iter().all(is_word) {
+        return false;
+    }
+    let mut rest = text;
+    parts.iter().all(|part| match rest.find(part.as_str()) {
+        Some(at) => {
+            rest = &rest[at + part.len()..];
+            true
+        }
+        None => false,
+    })
+}
+
+/// Lower case, single spaces, straight quotation marks and dashes.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+        }
+        out.extend(word.chars().map(straight).flat_map(char::to_lowercase));
+    }
+    out
+}
+
+fn straight(c: char) -> char {
+    match c {
+        '‘' | '’' | '‚' | '‛' | '′' => '\'',
+        '“' | '”' | '„' | '‟' | '″' | '«' | '»' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '−' => '-',
+        c => c,
+    }
+}
+
+/// The words of a text whose JSON escapes are resolved and whose Markdown marks are left out.
+fn marks_removed(text: &str) -> String {
+    let text = links_removed(&unescaped(text));
+    let text: String = text
+        .chars()
+        .filter(|c| !matches!(c, '*' | '_' | '`' | '~'))
+        .map(|c| if c == '|' { ' ' } else { c })
+        .collect();
+    let is_mark =
+        |word: &&str| word.chars().all(|c| matches!(straight(c), '-' | '+' | '>' | '#' | ':' | '•'));
+    plain(&text.split_whitespace().filter(|word| !is_mark(word)).collect::<Vec<_>>().join(" "))
+}
+
+/// Escapes of JSON strings resolved, however often the text was escaped.
+fn unescaped(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        while rest.next_if_eq(&'\\').is_some() {}
+        match rest.peek() {
+            Some('n' | 't' | 'r') => {
+                rest.next();
+                out.push(' ');
+            }
+            Some('u') => out.extend(code_point(&mut rest)),
+            Some(_) | None => {}
+        }
+    }
+    out
+}
+
+/// The character that four hexadecimal digits after a `u` stand for; the `u` itself if there are none.
+fn code_point(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Option<char> {
+    let mut ahead = rest.clone();
+    ahead.next();
+    let digits: String = ahead.by_ref().take(4).collect();
+    let escaped =
+        u32::from_str_radix(&digits, 16).ok().filter(|_| digits.len() == 4).and_then(char::from_u32);
+    if escaped.is_some() {
+        *rest = ahead;
+        return escaped;
+    }
+    rest.next()
+}
+
+/// `[text](address)` as the text that is shown.
+fn links_removed(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("](") {
+        let (before, link) = rest.split_at(at);
+        let ends = |c: char| matches!(c, ')' | '[' | ']') || c.is_whitespace();
+        let end = link.char_indices().skip(1).take(LONGEST_LINK).find(|(_, c)| ends(*c));
+        match (end, before.rfind('[')) {
+            (Some((end, ')')), Some(open)) => {
+                out.push_str(&before[..open]);
+                out.push_str(&before[open + 1..]);
+                rest = &link[end + 1..];
+            }
+            _ => {
+                out.push_str(before);
+                out.push_str("](");
+                rest = &link[2..];
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use QuoteCheck::{Invented, Supports, SupportsNothing};
+
+    #[test]
+    fn a_quote_is_found_as_people_quote_and_nothing_else_is() {
+        let record = "\
+user: Write the report.
+agent: I’ll **quickly** write it — see [the guide](https://example.org/a_b) for more.
+tool Write with {\"path\":\"report.md\",\"content\":\"# Report\\n\\nSays \\\"hello\\\" to C:\\\\new\\u00e9.\"}
+  gave: ok
+### report.md (created, 40 bytes)
+# Report
+| name | count |
+|---|---|
+| snake_case | 3 |
+- first item
+- second item
+> quoted words
+The answer:
+4
+done \u{1b}[1mhello
+[… 812 bytes left out …]
+Schluß. 你好
+";
+        let record = Quotable::new(visible(record));
+        for (quote, expected) in [
+            ("Write the report.", Supports),
+            ("write   THE\nreport", Supports),
+            ("I'll quickly write it - see the guide for more", Supports),
+            ("I'll **quickly** write it", Supports),
+            ("“I’ll quickly write it”", Supports),
+            ("\"path\":\"report.md\"", Supports),
+            ("https://example.org/a_b", Supports),
+            ("Report\n\nSays \"hello\" to", Supports),
+            ("# Report\\n\\nSays \\\"hello\\\"", Supports),
+            ("name count snake_case 3", Supports),
+            ("| snake_case | 3 |", Supports),
+            ("first item\nsecond item", Supports),
+            ("quoted words", Supports),
+            ("done \u{1b}[1mhello", Supports),
+            ("done \\u{1b}[1mhello", Supports),
+            ("… 812 bytes left out …", Supports),
+            ("Write the … created, 40 bytes", Supports),
+            ("Write the [...] created, 40 bytes...", Supports),
+            ("...quickly write it", Supports),
+            ("你好", Supports),
+            // A whole line may be short.
+            ("4", Supports),
+            ("first third", Invented),
+            ("created, 40 bytes … Write the", Invented),
+            ("Write the … nothing like it", Invented),
+            ("I'll slowly write it", Invented),
+            ("wrote it", Invented),
+            ("a … e … i", Invented),
+            ("done hello", Invented),
+            ("a", SupportsNothing),
+            ("3", SupportsNothing),
+            (".", SupportsNothing),
+            ("…", SupportsNothing),
+            ("**", SupportsNothing),
+            ("", SupportsNothing),
+            (" \n", SupportsNothing),
+        ] {
+            assert_eq!(record.look_up(quote), expected, "{quote:?}");
+        }
+    }
+
+    #[test]
+    fn context_and_our_own_headings_support_nothing() {
+        let evidence = "## What happened\nagent: Ahoy!\n";
+        let record =
+            Quotable::with_context("## To know\nIt should say ahoy.\n", evidence, &["## What happened"]);
+        assert!(record.text.starts_with("## To know") && record.text.ends_with("Ahoy!\n"));
+        for (quote, expected) in [
+            ("agent: Ahoy!", Supports),
+            ("It should say ahoy", SupportsNothing),
+            ("What happened", SupportsNothing),
+            ("## What happened agent: Ahoy!", Supports),
+            ("It says ahoy", Invented),
+        ] {
+            assert_eq!(record.look_up(quote), expected, "{quote:?}");
+        }
+    }
+
+    #[test]
+    fn long_and_hostile_texts_are_looked_up_quickly() {
+        for text in
+            ["](".repeat(100_000), "\\".repeat(200_000), "[".repeat(100_000) + "](", "… ".repeat(60_000)]
+        {
+            let record = Quotable::new(text.clone());
+            assert!(record.look_up(&text) != Invented);
+            assert_eq!(record.look_up("not there"), Invented);
+        }
+    }
+}
