@@ -8,6 +8,7 @@ mod left_behind;
 mod means;
 mod names;
 mod reading;
+mod slash_commands;
 mod stored;
 mod system_prompt;
 
