@@ -9,6 +9,7 @@ mod means;
 mod names;
 mod only_criteria;
 mod reading;
+mod slash_commands;
 mod stored;
 mod system_prompt;
 

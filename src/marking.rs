@@ -11,9 +11,9 @@ pub use about_skill::{SkillText, judge_skill};
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding, Fired,
-    Given, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale, ShortenedEvidence,
-    SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding,
+    Fired, Given, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale,
+    ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -224,8 +224,12 @@ impl Sheet<'_> {
             None => Vec::new(),
         };
         let names = self.names();
-        let mut activated: Vec<String> =
-            seen.activated.iter().map(|activated| names.own(&activated.skill).to_owned()).collect();
+        let own_name = |activated: &Activated| {
+            let full = activated.full_name();
+            let known = if names.has(&full) { &full } else { &activated.skill };
+            names.own(known).to_owned()
+        };
+        let mut activated: Vec<String> = seen.activated.iter().map(own_name).collect();
         activated.sort_unstable();
         activated.dedup();
         SkillUse { about, activated, invoked: self.is_invoked() }
@@ -237,7 +241,8 @@ impl Sheet<'_> {
         match &self.case.stimulus {
             Stimulus::SkillCommand { .. } => true,
             Stimulus::Turns(turns) => {
-                turns.iter().flat_map(|turn| commanded(turn)).any(|name| names.has(name))
+                let bare = |name: &str| name.rsplit(':').next().is_some_and(|bare| names.has(bare));
+                turns.iter().flat_map(|turn| commanded(turn)).any(|name| names.has(name) || bare(name))
             }
         }
     }
@@ -292,15 +297,15 @@ impl Sheet<'_> {
 
 const INVOKED: &str = "the prompt itself names the skill, which may leave no trace of its being taken up";
 
-/// What a prompt names as skills: `/name` at its beginning, `$name` anywhere, also with a plugin before it.
+/// What a prompt names as skills: `/name` at its beginning, `$name` anywhere, with the plugin or folders
+/// before it.
 fn commanded(prompt: &str) -> impl Iterator<Item = &str> {
     let words = prompt.split_whitespace().enumerate();
     let named = words.filter_map(|(at, word)| match at {
         0 => word.strip_prefix(['/', '$']),
         _ => word.strip_prefix('$'),
     });
-    let names = named.filter_map(|word| word.rsplit(':').next());
-    names.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
+    named.map(|name| name.trim_end_matches(['.', ',', '!', '?', ';'])).filter(|name| !name.is_empty())
 }
 
 /// Whether anything is asked that only a run can show. What is merely predicted needs none.
@@ -383,7 +388,7 @@ mod tests {
         for (prompt, expected) in [
             ("/greeter Alice", &["greeter"][..]),
             ("  $greeter", &["greeter"]),
-            ("/harbour:greeter now", &["greeter"]),
+            ("/harbour:greeter now", &["harbour:greeter"]),
             ("Greet Alice with $greeter, then $waver.", &["greeter", "waver"]),
             ("Look into /greeter", &[]),
             ("/ nothing", &[]),

@@ -4,7 +4,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::{Diagnostics, Digest};
+use crate::model::{Diagnostics, Digest, RelPath};
 use crate::tree::{Data, Node, Source, Syntax};
 
 /// The file that makes a folder a skill.
@@ -15,7 +15,7 @@ pub struct Skill {
     /// The SKILL.md or command file.
     pub file: PathBuf,
     pub form: Form,
-    /// What its frontmatter says, else what its place says.
+    /// What its frontmatter says, else what its place says. A command file is called by its place alone.
     pub name: String,
     pub description: Option<String>,
     pub front: Option<Node>,
@@ -62,8 +62,12 @@ impl Skill {
             Some(_) | None => None,
         };
         let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
-        let name =
-            said("name").filter(|name| !name.trim().is_empty()).unwrap_or_else(|| place_name(&file, form));
+        let own_name = match form {
+            Form::Folder => said("name").filter(|name| !name.trim().is_empty()),
+            // Claude Code ignores the name that a command's frontmatter gives.
+            Form::Command => None,
+        };
+        let name = own_name.unwrap_or_else(|| place_name(&file, form));
         let description = said("description");
         Ok(Self { name, description, form, body: body.to_owned(), front, file })
     }
@@ -93,26 +97,72 @@ fn locate(path: &Path) -> Option<(PathBuf, Form)> {
     path.extension().is_some_and(|extension| extension == "md").then(|| (path.to_owned(), form))
 }
 
-/// The name a skill has by its place: its folder's, or its file's without the ending.
+/// The name a skill has by its place: its folder's, or for a command file its path below the `commands`
+/// folder without the ending, with colons: `commands/git/add.md` is `git:add`.
 pub fn place_name(file: &Path, form: Form) -> String {
-    let named = match form {
+    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let name = match form {
         Form::Folder => {
-            std::path::absolute(file).ok().and_then(|file| tidy(&file).parent().map(Path::to_owned))
+            file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
         }
-        Form::Command => Some(file.with_extension("")),
+        Form::Command => {
+            let below = commands_folder(&file).and_then(|folder| file.strip_prefix(folder).ok());
+            let below = below.or_else(|| file.file_name().map(Path::new)).map(|path| path.with_extension(""));
+            below.map(|path| {
+                let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+                parts.join(":")
+            })
+        }
     };
-    named
-        .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
-        .unwrap_or_else(|| "skill".to_owned())
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "skill".to_owned())
 }
 
-/// Where the versions of a skill are kept, with what judges said of them: beside it.
+/// The folder below which a command file has its name. An agent's own folder or a plugin says so for sure;
+/// any other folder called `commands` counts only inside the repository, because a repository may lie in a
+/// folder of that name.
+fn commands_folder(file: &Path) -> Option<&Path> {
+    let is_commands = |folder: &&Path| folder.file_name().is_some_and(|name| name == "commands");
+    let is_agents = |folder: &&Path| {
+        folder.parent().is_some_and(|above| {
+            let name = above.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            name.starts_with(".claude") || above.join(".claude-plugin").is_dir()
+        })
+    };
+    let folders = || file.ancestors().skip(1).filter(is_commands);
+    let inside = file.ancestors().skip(1).take_while(|folder| !folder.join(".git").exists());
+    folders().find(is_agents).or_else(|| inside.filter(is_commands).next())
+}
+
+/// Where the command of this name lies below a folder of commands. `None` if no part of the name could be a
+/// file's name: a name from a hostile file must not become a path.
+pub fn command_path(name: &str) -> Option<RelPath> {
+    let parts: Vec<&str> = name.split(':').collect();
+    let plain =
+        |part: &&str| RelPath::new(part).is_some_and(|path| path.as_str() == *part) && !part.contains('/');
+    parts.iter().all(plain).then(|| RelPath::new(&format!("{}.md", parts.join("/")))).flatten()
+}
+
+/// Where the versions of a skill are kept, with what judges said of them: beside it. Those of a command file
+/// lie beside the folder of commands, because an agent takes every Markdown file in there for a command.
 pub fn workspace_of(skill: &Path) -> PathBuf {
     let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+    let is_command = at.extension().is_some_and(|ending| ending == "md") && at.is_file();
     let folder = match at.file_name() {
         Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
+        Some(_) if is_command => {
+            let commands = commands_folder(&at);
+            let below = commands.and_then(|folder| Some((folder, at.strip_prefix(folder).ok()?)));
+            if let Some((commands, below)) = below {
+                return with_ending(commands).join(below.with_extension(""));
+            }
+            at.with_extension("")
+        }
         Some(_) | None => at,
     };
+    with_ending(&folder)
+}
+
+fn with_ending(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(WORKSPACE);
     folder.with_file_name(name)
@@ -123,8 +173,14 @@ const WORKSPACE: &str = "-workspace";
 /// Whether a folder is such a place: no part of any project, whichever skill is under test.
 pub fn is_workspace(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
-    let skill = name.and_then(|name| name.strip_suffix(WORKSPACE));
-    skill.is_some_and(|skill| !skill.is_empty() && folder.with_file_name(skill).join(SKILL_FILE).is_file())
+    let Some(skill) = name.and_then(|name| name.strip_suffix(WORKSPACE)).filter(|skill| !skill.is_empty())
+    else {
+        return false;
+    };
+    let beside = folder.with_file_name(skill);
+    beside.join(SKILL_FILE).is_file()
+        || skill == "commands" && beside.is_dir()
+        || folder.with_file_name(format!("{skill}.md")).is_file()
 }
 
 /// A path without `.` and `..`, by its letters alone.

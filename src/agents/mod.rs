@@ -9,6 +9,7 @@ mod gemini;
 mod launch;
 mod opencode;
 mod oracle;
+mod own_commands;
 mod shell_reads;
 mod skill_paths;
 mod stream;
@@ -22,6 +23,7 @@ pub use launch::{
     find_program,
 };
 pub use oracle::{Inquiry, Oracle, claude_oracle, codex_oracle};
+pub use own_commands::is_own_command;
 use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
 use stream::refused_by_tool;

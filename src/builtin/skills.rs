@@ -26,9 +26,33 @@ pub struct Skill {
 pub fn find(skills_dir: &Path) -> Vec<Skill> {
     let folders = entries(skills_dir);
     let skills = folders.iter().filter_map(|folder| read(&folder.join("SKILL.md"), Some(folder)));
-    let files = skills_dir.parent().map(|home| entries(&home.join("commands"))).unwrap_or_default();
-    let commands = files.iter().filter(|file| file.extension().is_some_and(|ending| ending == "md"));
-    skills.chain(commands.filter_map(|file| read(file, None))).collect()
+    let mut commands = Vec::new();
+    if let Some(home) = skills_dir.parent() {
+        find_commands(&home.join("commands"), "", 0, &mut commands);
+    }
+    skills.chain(commands).collect()
+}
+
+/// No one nests commands deeper.
+const DEEPEST: usize = 8;
+
+/// The commands in and below a folder. Each is called by its path, with colons; what its frontmatter calls
+/// it does not count.
+fn find_commands(folder: &Path, before: &str, depth: usize, found: &mut Vec<Skill>) {
+    for path in entries(folder) {
+        if found.len() >= MOST_SKILLS {
+            return;
+        }
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        let name = format!("{before}{stem}");
+        if metadata.is_dir() && depth < DEEPEST {
+            let folder = path.file_name().and_then(|name| name.to_str()).unwrap_or(stem);
+            find_commands(&path, &format!("{before}{folder}:"), depth + 1, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.extend(read(&path, None).map(|skill| Skill { name, ..skill }));
+        }
+    }
 }
 
 fn entries(folder: &Path) -> Vec<PathBuf> {

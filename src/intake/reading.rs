@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::given_away::GivenAway;
-use super::{Ask, IntakeError};
+use super::{Ask, IntakeError, slash_commands};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, By, Found, Search};
 use crate::model::{Expect, SkillRef};
@@ -78,7 +78,11 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         let is_exam = by == By::Name || !given.has(&file.path);
         is_exam.then_some((file, project))
     });
-    let (files, projects) = kept.unzip();
+    let (mut files, projects): (Vec<Loaded>, Vec<PathBuf>) = kept.unzip();
+    // A skill that cannot be read is told of where it is staged.
+    let beside = ask.with_skills.iter().filter_map(|path| skill_at(path).ok());
+    let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
+    slash_commands::review(&mut files, &projects, &named);
     Ok(Reading { files, projects, skill })
 }
 

@@ -65,8 +65,24 @@ pub struct ToolCall {
 pub struct Activated {
     /// As the agent named it, without a plugin's namespace.
     pub skill: String,
+    /// What stands before its colon: a plugin, or the folders of a command.
     pub plugin: Option<String>,
     pub evidence: ActivationEvidence,
+}
+
+impl Activated {
+    /// Whether it is known by this name, with or without what stands before the colon.
+    pub fn is(&self, name: &str) -> bool {
+        self.skill == name || self.full_name() == name
+    }
+
+    /// The name with what stands before its colon.
+    pub fn full_name(&self) -> String {
+        match &self.plugin {
+            Some(plugin) => format!("{plugin}:{}", self.skill),
+            None => self.skill.clone(),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,7 +170,7 @@ impl Observation {
     }
 
     pub fn fired(&self, skill: &str) -> Fired {
-        let seen = self.activated.iter().find(|activated| activated.skill == skill);
+        let seen = self.activated.iter().find(|activated| activated.is(skill));
         match seen {
             Some(activated) => Fired::Yes(activated.evidence.clone()),
             None if !self.ended.can_be_marked() => Fired::Unknown(self.ended.in_words().to_owned()),

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use super::StageError;
 use super::project::{Hidden, copy_entry};
 use crate::model::{Fixture, RelPath};
-use crate::skill::{Form, SKILL_FILE, Skill, split_frontmatter};
+use crate::skill::{Form, SKILL_FILE, Skill, command_path, split_frontmatter};
 
 /// Puts a fixture at its place. Whatever stands there already gives way.
 pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
@@ -49,13 +49,13 @@ pub fn skill(
 ) -> Result<String, StageError> {
     let skill = Skill::read(path)?;
     let name = alias.unwrap_or(&skill.name).to_owned();
-    // A name from a hostile file must not become a path.
-    let folder_name: PathBuf = match RelPath::new(&name) {
-        Some(relative) if !relative.as_str().contains('/') => relative.as_str().into(),
-        _ => "skill".into(),
-    };
     match skill.form {
         Form::Folder => {
+            // A name from a hostile file must not become a path.
+            let folder_name: PathBuf = match RelPath::new(&name) {
+                Some(relative) if !relative.as_str().contains('/') => relative.as_str().into(),
+                _ => "skill".into(),
+            };
             let to = skills_dir.under(folder).join(folder_name);
             make_parent(&to, folder)?;
             if std::fs::symlink_metadata(&to).is_ok() {
@@ -71,10 +71,11 @@ pub fn skill(
             }
         }
         Form::Command => {
-            let to =
-                RelPath::new(".claude/commands").map_or_else(PathBuf::new, |commands| commands.under(folder));
-            let to = to.join(folder_name).with_extension("md");
+            let to = folder.join(COMMANDS).join(command_file(&name));
             make_parent(&to, folder)?;
+            if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
+                std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
+            }
             std::fs::copy(&skill.file, &to).map_err(StageError::io("copying to", &to))?;
             if let Some(marker) = canary {
                 rewrite(&to, |text| with_canary(text, marker))?;
@@ -82,6 +83,14 @@ pub fn skill(
         }
     }
     Ok(name)
+}
+
+/// Where agents look for commands, in a workspace.
+pub const COMMANDS: &str = ".claude/commands";
+
+/// The file of a command below that folder. An agent calls it by its path, so that the subfolders stay.
+pub fn command_file(name: &str) -> PathBuf {
+    command_path(name).map_or_else(|| "skill.md".into(), |path| path.as_str().into())
 }
 
 /// Copies a folder's files and links; `leave_out` is asked for every path.

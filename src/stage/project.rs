@@ -1,9 +1,9 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::StageError;
+use super::{StageError, layers};
 use crate::model::SkillRef;
-use crate::skill::{SKILL_FILE, Skill, is_eval_file, is_workspace, leads_out};
+use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, is_workspace, leads_out};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ const LEFT_OUT: [&str; 12] = [
 
 /// Copies a project as git would see it, without evals and without the skills under test.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
-    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    let under_test = UnderTest::of(skills);
     let hidden = hidden.clone();
     let room = folder.to_owned();
     let walk = ignore::WalkBuilder::new(project)
@@ -54,7 +54,7 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             let left_out =
                 is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-            let is_copy = is_folder && (is_skill_named(path, &names) || is_workspace(path));
+            let is_copy = under_test.has(path, is_folder) || is_folder && is_workspace(path);
             !(left_out || is_copy || hidden.covers(path) || path == room)
         })
         .build();
@@ -75,8 +75,39 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
 
 /// Lays a folder over what is there: same paths are replaced, nothing is removed.
 pub fn lay_over(overlay: &Path, folder: &Path, skills: &[SkillRef]) -> Result<(), StageError> {
-    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
-    super::layers::copy_tree(overlay, folder, &|path| path.is_dir() && is_skill_named(path, &names))
+    let under_test = UnderTest::of(skills);
+    layers::copy_tree(overlay, folder, &|path| under_test.has(path, path.is_dir()))
+}
+
+/// The skills under test, to know their copies by: those must not stand in for what is staged, nor be there
+/// in the arm without the skill.
+struct UnderTest {
+    names: Vec<String>,
+    /// The command files among them, and where a workspace would have them.
+    commands: Vec<PathBuf>,
+}
+
+impl UnderTest {
+    fn of(skills: &[SkillRef]) -> Self {
+        let paths = skills.iter().filter_map(|skill| skill.path.as_deref());
+        let commands =
+            paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == Form::Command));
+        let both = |skill: Skill| {
+            let staged = Path::new(layers::COMMANDS).join(layers::command_file(&skill.name));
+            [skill.file.canonicalize().unwrap_or(skill.file), staged]
+        };
+        Self {
+            names: skills.iter().map(|skill| skill.name.clone()).collect(),
+            commands: commands.flat_map(both).collect(),
+        }
+    }
+
+    fn has(&self, path: &Path, is_folder: bool) -> bool {
+        match is_folder {
+            true => is_skill_named(path, &self.names),
+            false => self.commands.iter().any(|command| path.ends_with(command)),
+        }
+    }
 }
 
 fn is_skill_named(folder: &Path, names: &[String]) -> bool {
