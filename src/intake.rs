@@ -8,6 +8,7 @@ mod left_behind;
 mod means;
 mod names;
 mod reading;
+mod skill_problems;
 mod stored;
 mod system_prompt;
 
@@ -18,6 +19,7 @@ pub use judges::Bench;
 pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use reading::{Reading, one_prompt, read};
+pub use skill_problems::{leave_out_unreadable_rivals, skill_warnings, unreadable_skills};
 pub use stored::{Stored, stored_suites};
 
 use self::reading::skill_at;
@@ -144,6 +146,7 @@ pub fn settle(
                 return Err(IntakeError::OwnRival { skill, suite });
             }
         }
+        let left_out = leave_out_unreadable_rivals(&mut suite);
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
@@ -155,7 +158,8 @@ pub fn settle(
             ));
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
-        for notice in canaries.chain(left_behind(&suite)) {
+        let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
+        for notice in canaries.chain(of_skills) {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -173,6 +177,9 @@ pub fn settle(
         };
         planned.push(Planned { suite, settings, agents: names, project, script, mode_text, derived_system });
     }
+    // Several suites may name the same broken skill, which is told once.
+    let mut told = HashSet::new();
+    problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
 }
 
