@@ -9,6 +9,7 @@ mod means;
 mod names;
 mod only_criteria;
 mod reading;
+mod skill_problems;
 mod slash_commands;
 mod stored;
 mod system_prompt;
@@ -21,6 +22,7 @@ pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::keep_criteria;
 pub use reading::{Reading, one_command, one_prompt, read};
+pub use skill_problems::{leave_out_unreadable_rivals, skill_warnings, unreadable_skills};
 pub use stored::{Stored, stored_suites};
 
 use self::reading::skill_at;
@@ -149,6 +151,7 @@ pub fn settle(
                 return Err(IntakeError::OwnRival { skill, suite });
             }
         }
+        let left_out = leave_out_unreadable_rivals(&mut suite);
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
@@ -160,7 +163,8 @@ pub fn settle(
             ));
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
-        for notice in canaries.chain(left_behind(&suite)) {
+        let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
+        for notice in canaries.chain(of_skills) {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -178,6 +182,9 @@ pub fn settle(
         };
         planned.push(Planned { suite, settings, agents: names, project, script, mode_text, derived_system });
     }
+    // Several suites may name the same broken skill, which is told once.
+    let mut told = HashSet::new();
+    problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
 }
 

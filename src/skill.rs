@@ -2,10 +2,14 @@
 //!
 //! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
 
+mod frontmatter;
+
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::{Diagnostics, Digest, RelPath};
-use crate::tree::{Data, Node, Source, Syntax};
+pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
+
+use crate::model::{Diagnostics, Digest, RelPath, Severity};
+use crate::tree::{Data, Node, read_bounded};
 
 /// The file that makes a folder a skill.
 pub const SKILL_FILE: &str = "SKILL.md";
@@ -20,6 +24,8 @@ pub struct Skill {
     pub description: Option<String>,
     pub front: Option<Node>,
     pub body: String,
+    /// What is wrong with its text although agents read it, each with file, line and what to do.
+    pub warnings: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +40,8 @@ pub enum Form {
 pub enum SkillError {
     #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]
     Missing(PathBuf),
-    #[error("the frontmatter of {0} cannot be read: {1}; practicum lint shows where")]
+    /// The problem has line and hint.
+    #[error("the frontmatter of {0} cannot be read: {1}")]
     Frontmatter(PathBuf, String),
     #[error("cannot read {0}: {1}")]
     Unreadable(PathBuf, String),
@@ -44,20 +51,28 @@ impl Skill {
     /// Reads the skill at a folder, its SKILL.md, or a command file.
     pub fn read(path: &Path) -> Result<Self, SkillError> {
         let (file, form) = locate(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
-        let mut diagnostics = Diagnostics::default();
         let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);
-        let text = std::fs::read_to_string(&file).map_err(|error| unreadable(error.to_string()))?;
-        let (front_text, body) = split_frontmatter(&text);
+        let bytes = read_bounded(&file, LARGEST).map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut warnings = Vec::new();
+        if let std::borrow::Cow::Owned(_) = &text {
+            let help = "save it as UTF-8";
+            warnings.push(format!("{} is not UTF-8 text, and some agents refuse it; {help}", file.display()));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let (front_text, body) = split_frontmatter(text);
         let front = match front_text {
             Some(front_text) if !front_text.trim().is_empty() => {
-                let source = Source::parse(&file, front_text.to_owned(), Syntax::Yaml, &mut diagnostics);
-                match (source, diagnostics.iter().next()) {
-                    (Some(source), None) => Some(source.root),
-                    (_, problem) => {
-                        let why = problem.map_or_else(String::new, |problem| problem.message.clone());
-                        return Err(SkillError::Frontmatter(file, why));
-                    }
+                // With its fence, so that lines are counted from the top of the file.
+                let until = after_fence(text).unwrap_or_default() + front_text.len();
+                let mut diagnostics = Diagnostics::default();
+                let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
+                let told = problems_in_words(&diagnostics, text);
+                if front.is_none() {
+                    return Err(SkillError::Frontmatter(file, told.join("; ")));
                 }
+                warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
+                front
             }
             Some(_) | None => None,
         };
@@ -69,7 +84,7 @@ impl Skill {
         };
         let name = own_name.unwrap_or_else(|| place_name(&file, form));
         let description = said("description");
-        Ok(Self { name, description, form, body: body.to_owned(), front, file })
+        Ok(Self { name, description, form, body: body.to_owned(), front, file, warnings })
     }
 
     /// Whether the model may take it up by itself, and not only a user by its command.
@@ -82,6 +97,19 @@ impl Skill {
     pub fn folder(&self) -> &Path {
         self.file.parent().unwrap_or(Path::new("."))
     }
+}
+
+/// A larger SKILL.md is none that an agent could read.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// Each problem with its line and what to do about it.
+fn problems_in_words(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
+    let words = diagnostics.iter().filter(|problem| problem.severity != Severity::Notice).map(|problem| {
+        let line = problem.span.map_or(1, |span| span.position(text).line);
+        let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("line {line}: {}{help}", problem.message)
+    });
+    words.collect()
 }
 
 fn locate(path: &Path) -> Option<(PathBuf, Form)> {
@@ -209,22 +237,6 @@ pub fn leads_out(link: &Path, target: &Path, root: &Path) -> bool {
     target.is_absolute() || !leads_to.starts_with(root)
 }
 
-/// The text between the leading `---` lines, and the rest.
-pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let Some(after_fence) = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n")) else {
-        return (None, text);
-    };
-    let mut at = 0;
-    for line in after_fence.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return (Some(&after_fence[..at]), &after_fence[at + line.len()..]);
-        }
-        at += line.len();
-    }
-    (None, text)
-}
-
 /// Whether a path is an eval file or a folder of them, by its name.
 pub fn is_eval_file(path: &Path) -> bool {
     let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
@@ -319,20 +331,6 @@ mod tests {
     }
 
     #[test]
-    fn frontmatter_is_split_only_where_it_is_closed() {
-        for (text, front, body) in [
-            ("---\nname: x\n---\nbody", Some("name: x\n"), "body"),
-            ("---\r\nname: x\r\n---\r\nbody", Some("name: x\r\n"), "body"),
-            ("---\n---\n", Some(""), ""),
-            ("no front", None, "no front"),
-            ("---\nnever closed", None, "---\nnever closed"),
-            ("text\n---\nname: x\n---\n", None, "text\n---\nname: x\n---\n"),
-        ] {
-            assert_eq!(split_frontmatter(text), (front, body), "{text:?}");
-        }
-    }
-
-    #[test]
     fn a_skill_is_another_when_what_an_agent_gets_of_it_is() {
         let folder = tempfile::tempdir().expect("a folder");
         let write = |path: &str, text: &str| {
@@ -400,6 +398,7 @@ mod tests {
         };
         assert_eq!(name("---\nname: hello\n---\n"), Ok("hello".to_owned()));
         assert_eq!(name("no front"), Ok("greeter".to_owned()));
-        assert_eq!(name("---\nname: [\n---\n"), Err(true));
+        assert_eq!(name("---\nname: \"\n---\n"), Err(true));
+        assert_eq!(name("---\nname: hello\ndescription: Use when: asked\n---\n"), Ok("hello".to_owned()));
     }
 }

@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("versions", &["model", "git_ref", "skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
-    ("builtin", &["model", "tree", "llm"]),
+    ("builtin", &["model", "tree", "skill", "llm"]),
     ("agents", &["model", "skill", "builtin"]),
     ("settings", &["model", "tree", "agents"]),
     ("probe", &["model"]),

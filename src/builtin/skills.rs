@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::model::Diagnostics;
-use crate::tree::{Data, Source, Syntax};
+use crate::skill::{read_frontmatter, split_frontmatter};
+use crate::tree::Data;
 
 const MOST_SKILLS: usize = 500;
 const LARGEST_SKILL: u64 = 1024 * 1024;
@@ -69,7 +70,7 @@ fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
         return None;
     }
     let text = String::from_utf8_lossy(&fs::read(file).ok()?).replace("\r\n", "\n");
-    let (front, body) = split(&text);
+    let (front, body) = split_frontmatter(&text);
     let front = front.map(|front| Front::read(file, front)).unwrap_or_default();
     let place = folder.map_or_else(|| file.file_stem(), Path::file_name);
     Some(Skill {
@@ -84,22 +85,6 @@ fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
     })
 }
 
-/// Frontmatter between two lines of dashes, and the rest.
-fn split(text: &str) -> (Option<&str>, &str) {
-    let text = text.trim_start_matches('\u{feff}');
-    let after =
-        text.strip_prefix("---").and_then(|rest| rest.trim_start_matches([' ', '\t']).strip_prefix('\n'));
-    let Some(inside) = after else { return (None, text) };
-    let mut at = 0;
-    for line in inside.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return (Some(&inside[..at]), &inside[at + line.len()..]);
-        }
-        at += line.len();
-    }
-    (None, text)
-}
-
 #[derive(Default)]
 struct Front {
     name: Option<String>,
@@ -109,34 +94,17 @@ struct Front {
 
 impl Front {
     fn read(file: &Path, text: &str) -> Self {
-        let mut diagnostics = Diagnostics::default();
-        match Source::parse(file, text.to_owned(), Syntax::Yaml, &mut diagnostics) {
-            Some(source) => {
-                let field = |key: &str| {
-                    let text = source.root.get(key)?.as_text()?;
-                    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-                    Some(words).filter(|words| !words.is_empty())
-                };
-                let reserved = source.root.get("disable-model-invocation");
-                Self {
-                    name: field("name"),
-                    description: field("description").map(shortened),
-                    reserved: reserved.is_some_and(|node| node.data == Data::Bool(true)),
-                }
-            }
-            // An unquoted colon in a description breaks the YAML and is common; other agents
-            // take such a skill all the same.
-            None => {
-                let field = |key: &str| {
-                    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-                    Some(value.trim().to_owned()).filter(|value| !value.is_empty())
-                };
-                Self {
-                    name: field("name"),
-                    description: field("description").map(shortened),
-                    reserved: field("disable-model-invocation").as_deref() == Some("true"),
-                }
-            }
+        let root = read_frontmatter(file, text, &mut Diagnostics::default());
+        let field = |key: &str| {
+            let text = root.as_ref()?.get(key)?.as_text()?;
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            Some(words).filter(|words| !words.is_empty())
+        };
+        let reserved = root.as_ref().and_then(|root| root.get("disable-model-invocation"));
+        Self {
+            name: field("name"),
+            description: field("description").map(shortened),
+            reserved: reserved.is_some_and(|node| node.data == Data::Bool(true)),
         }
     }
 }

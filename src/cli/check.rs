@@ -41,7 +41,8 @@ pub fn main(args: Args) -> u8 {
 
 fn check(args: &Args) -> anyhow::Result<u8> {
     let mut reading = intake::read(&args.evals.ask(), &environment())?;
-    reading.files.iter_mut().for_each(look_for_what_is_left_behind);
+    let named = reading.names_skill();
+    reading.files.iter_mut().for_each(|file| look_at_skills(file, named));
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
     }
@@ -53,9 +54,19 @@ fn check(args: &Args) -> anyhow::Result<u8> {
     Ok(if reading.has_errors() { 2 } else { 0 })
 }
 
-/// Only here, because a run tells it once for all its suites.
-fn look_for_what_is_left_behind(file: &mut Loaded) {
+/// What is wrong with the skills that a file's suite stages. Only here, because a run tells it once for all
+/// its suites. Where the user names the skill under test, the file's own is not staged.
+fn look_at_skills(file: &mut Loaded, named: bool) {
     if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
+        for told in intake::unreadable_skills(suite).into_iter().filter(|_| !named) {
+            diagnostics.error("unreadable-skill", None, told);
+        }
+        for told in intake::leave_out_unreadable_rivals(suite) {
+            diagnostics.warning("rival-left-out", None, told);
+        }
+        for told in intake::skill_warnings(suite) {
+            diagnostics.warning("skill-frontmatter", None, told);
+        }
         for told in intake::left_behind(suite) {
             diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the skill");
         }

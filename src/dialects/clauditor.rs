@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use self::grading::{Thresholds, Variance};
 use self::unused::Unused;
-use super::reading::{Ids, all_cases_pass, blank_case, blank_suite};
+use super::reading::{Ids, all_cases_pass, blank_case, blank_suite, tell_missing};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
@@ -235,7 +235,7 @@ fn default_name(path: &Path) -> String {
 fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnostics) -> SkillRef {
     let path = place.skill.clone().or_else(|| find_skill(source, place, name));
     if let Some(Err(problem)) = path.as_deref().map(Skill::read) {
-        diagnostics.warning("unreadable-skill", None, problem.to_string());
+        tell_missing(&problem, None, diagnostics);
     }
     if path.is_none() {
         let beside = source.folder().display();

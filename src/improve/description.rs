@@ -11,8 +11,7 @@ use super::{Advice, Adviser};
 use crate::judge::Inquiry;
 use crate::llm::Tool;
 use crate::model::Diagnostics;
-use crate::skill::{SKILL_FILE, split_frontmatter};
-use crate::tree::{Source, Syntax};
+use crate::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 
 const RULES: &str = "\
 You write descriptions of agent skills. An agent reads only names and descriptions when it decides which \
@@ -68,8 +67,8 @@ pub async fn suggest_description(
 fn entry_of(text: &str) -> Option<String> {
     let front = split_frontmatter(text).0?;
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new(SKILL_FILE), front.to_owned(), Syntax::Yaml, &mut diagnostics)?;
-    let entries = source.root.as_map()?;
+    let root = read_frontmatter(Path::new(SKILL_FILE), front, &mut diagnostics)?;
+    let entries = root.as_map()?;
     let at = entries.iter().position(|entry| entry.key == "description")?;
     let end = entries.get(at + 1).map_or(front.len(), |next| next.key_span.start);
     front.get(entries[at].key_span.start..end).map(str::to_owned)

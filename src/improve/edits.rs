@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{Contents, ContentsError, diff, files};
 use crate::model::{Diagnostics, RelPath};
-use crate::skill::{SKILL_FILE, split_frontmatter};
-use crate::tree::{Node, Source, Syntax};
+use crate::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
+use crate::tree::Node;
 
 /// A change to a skill, in the shape that writing-skills documents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -155,8 +155,8 @@ fn keeps_front(old: &str, new: &str) -> Result<(), String> {
 fn front(text: &str) -> Option<Node> {
     let front = split_frontmatter(text).0.filter(|front| !front.trim().is_empty())?;
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(Path::new(SKILL_FILE), front.to_owned(), Syntax::Yaml, &mut diagnostics)?;
-    (!diagnostics.has_errors() && source.root.as_map().is_some()).then_some(source.root)
+    let root = read_frontmatter(Path::new(SKILL_FILE), front, &mut diagnostics)?;
+    root.as_map().is_some().then_some(root)
 }
 
 #[cfg(test)]

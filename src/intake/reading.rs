@@ -28,6 +28,11 @@ impl Reading {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
     }
 
+    /// Whether the user names the skill under test, whatever the files say.
+    pub fn names_skill(&self) -> bool {
+        self.skill.is_some()
+    }
+
     /// The suites that could be understood.
     pub fn into_suites(self) -> Result<Vec<Placed>, IntakeError> {
         let placed = self.files.into_iter().zip(self.projects).filter_map(|(file, project)| {

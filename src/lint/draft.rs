@@ -2,8 +2,8 @@ use std::path::{Path, PathBuf};
 
 use super::page::Page;
 use crate::model::{Diagnostics, Span};
-use crate::skill::{Form, place_name, split_frontmatter};
-use crate::tree::{Data, Entry, Node, Source, Syntax, read_bounded};
+use crate::skill::{Form, after_fence, place_name, read_frontmatter, split_frontmatter};
+use crate::tree::{Data, Entry, Node, read_bounded};
 
 /// No agent would load a larger one: the recommended budget is a fiftieth of this.
 pub(super) const LARGEST: u64 = 1024 * 1024;
@@ -15,6 +15,8 @@ pub struct Draft {
     pub file: PathBuf,
     pub text: String,
     pub front: Front,
+    /// What is not valid YAML in a frontmatter that agents read all the same.
+    pub warnings: Diagnostics,
     body_start: usize,
     pub(super) page: Page,
 }
@@ -43,6 +45,7 @@ impl Draft {
             body_start: text.len(),
             text,
             front: Front::Unread { why, at },
+            warnings: Diagnostics::default(),
             page: Page::default(),
         };
         let bytes = match read_bounded(file, LARGEST) {
@@ -63,16 +66,17 @@ impl Draft {
     pub fn of(file: &Path, text: &str) -> Self {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
         let (front_text, body) = split_frontmatter(&text);
+        let mut warnings = Diagnostics::default();
         let (front, body_start) = match front_text {
             Some(front_text) => {
-                let front_end = text.find('\n').map_or(0, |newline| newline + 1) + front_text.len();
-                (read_front(file, &text[..front_end]), text.len() - body.len())
+                let front_end = after_fence(&text).unwrap_or_default() + front_text.len();
+                (read_front(file, &text[..front_end], &mut warnings), text.len() - body.len())
             }
-            None if text.starts_with("---\n") || text.starts_with("---\r\n") => (Front::Unclosed, text.len()),
+            None if after_fence(&text).is_some() => (Front::Unclosed, text.len()),
             None => (Front::Missing, 0),
         };
         let page = Page::of(&text, body_start);
-        Self { file: file.to_owned(), front, body_start, page, text }
+        Self { file: file.to_owned(), front, warnings, body_start, page, text }
     }
 
     /// The folder that belongs to the skill.
@@ -150,17 +154,19 @@ impl Draft {
 
 /// The opening fence is also YAML's mark for the start of a document, so the text up to the closing
 /// fence is parsed as it stands and every span is right for the whole file.
-fn read_front(file: &Path, text: &str) -> Front {
+fn read_front(file: &Path, text: &str, warnings: &mut Diagnostics) -> Front {
     let mut diagnostics = Diagnostics::default();
-    let source = Source::parse(file, text.to_owned(), Syntax::Yaml, &mut diagnostics);
-    match source {
-        Some(source) if !diagnostics.has_errors() => match source.root.data {
-            Data::Map(_) => Front::Mapping(source.root),
-            Data::Null => Front::Mapping(Node { span: source.root.span, data: Data::Map(Vec::new()) }),
-            Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) | Data::List(_) => {
-                Front::NoMapping(source.root)
+    match read_frontmatter(file, text, &mut diagnostics) {
+        Some(root) => {
+            warnings.extend(diagnostics);
+            match root.data {
+                Data::Map(_) => Front::Mapping(root),
+                Data::Null => Front::Mapping(Node { span: root.span, data: Data::Map(Vec::new()) }),
+                Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) | Data::List(_) => {
+                    Front::NoMapping(root)
+                }
             }
-        },
-        Some(_) | None => Front::Broken(diagnostics),
+        }
+        None => Front::Broken(diagnostics),
     }
 }

@@ -95,12 +95,12 @@ fn frontmatter_rows() -> Vec<Row> {
         row("", &["frontmatter-missing"]),
         row(format!("\n{}", with_body("Do it.")), &["frontmatter-missing"]),
         row("---\nname: good\n\n# Good", &["frontmatter-unclosed"]),
-        row(with_front("name: [good"), &["frontmatter-yaml"]),
+        row(with_front("name: \"good"), &["frontmatter-yaml"]),
         row(with_front("name: good\n\tdescription: x"), &["frontmatter-yaml"]),
-        row(with_description("Writes notes. Example: a changelog"), &["frontmatter-yaml"]),
+        row(with_description("Use when asked: a changelog"), &["frontmatter-not-yaml"]),
         row(with_front("- name\n- description"), &["frontmatter-yaml"]),
         row(with_front("just text"), &["frontmatter-yaml"]),
-        row(with_front("name: good\nname: good"), &["frontmatter-yaml"]),
+        row(with_front("name: good\nname: good"), &["description-missing", "frontmatter-not-yaml"]),
         row(with_front(""), &["description-missing", "name-missing"]),
         row(with_front("# only a comment"), &["description-missing", "name-missing"]),
         row(with_front(&format!("description: {DESCRIPTION}")), &["name-missing"]),
@@ -372,8 +372,8 @@ fn every_rule_explains_itself() {
 #[test]
 fn positions_are_those_of_the_whole_file() {
     for (text, expected) in [
-        (with_front("name: good\ndescription: [x"), "frontmatter-yaml 3:14"),
-        (with_description("Writes notes. Example: a changelog"), "frontmatter-yaml 3:35"),
+        (with_front("name: good\ndescription: \"x"), "frontmatter-yaml 3:14"),
+        (with_description("Use when asked. Example: a changelog"), "frontmatter-not-yaml 3:37"),
         (with_front("name: gööd\ndescription: x\nlicence: MIT"), "unknown-key 4:1"),
         (with_description("Renders <b> files. Use when asked for ä page."), "xml-tag 3:22"),
         (

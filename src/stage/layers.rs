@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use super::StageError;
 use super::project::{Hidden, copy_entry};
 use crate::model::{Fixture, RelPath};
-use crate::skill::{Form, SKILL_FILE, Skill, command_path, split_frontmatter};
+use crate::skill::{Form, SKILL_FILE, Skill, command_path, split_frontmatter, without_key};
 
 /// Puts a fixture at its place. Whatever stands there already gives way.
 pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
@@ -121,9 +121,10 @@ fn copy_below(
     Ok(())
 }
 
+/// Changes a text file. What is no UTF-8 in it becomes a mark, as in the agents that read such files.
 fn rewrite(file: &Path, change: impl FnOnce(&str) -> String) -> Result<(), StageError> {
-    let text = std::fs::read_to_string(file).map_err(StageError::io("reading", file))?;
-    std::fs::write(file, change(&text)).map_err(StageError::io("writing", file))
+    let bytes = std::fs::read(file).map_err(StageError::io("reading", file))?;
+    std::fs::write(file, change(&String::from_utf8_lossy(&bytes))).map_err(StageError::io("writing", file))
 }
 
 /// A comment before the body: it asks for nothing, and is there however little of the body is read.
@@ -136,16 +137,11 @@ fn with_canary(text: &str, marker: &str) -> String {
 /// Rewrites the name in the frontmatter, line by line, so that nothing else changes.
 fn with_name(text: &str, name: &str) -> String {
     let (front, body) = split_frontmatter(text);
-    let lines: Vec<&str> =
-        front.unwrap_or_default().lines().filter(|line| !line.starts_with("name:")).collect();
-    let mut out = format!("---\nname: {name}\n");
-    for line in lines {
-        out.push_str(line);
-        out.push('\n');
-    }
-    out.push_str("---\n");
-    out.push_str(body);
-    out
+    let rest = without_key(front.unwrap_or_default(), "name");
+    // All keys of a frontmatter may be indented, and then this one is too.
+    let first = rest.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let indent = first.map_or("", |line| &line[..line.len() - line.trim_start().len()]);
+    format!("---\n{indent}name: {name}\n{rest}---\n{body}")
 }
 
 #[cfg(test)]
@@ -173,6 +169,13 @@ mod tests {
                 "---\ndescription: |\n  name: inside\n---\n",
                 "---\nname: x-1\ndescription: |\n  name: inside\n---\n",
             ),
+            (
+                "---\ndescription: Use when: x\nname: a: b\nargument-hint: [x] [y]\n---\nb",
+                "---\nname: x-1\ndescription: Use when: x\nargument-hint: [x] [y]\n---\nb",
+            ),
+            ("---\nname: >\n  a\n  b\ndescription: d\n---\n", "---\nname: x-1\ndescription: d\n---\n"),
+            ("---\n'name': a\ndescription: d\n---\n", "---\nname: x-1\ndescription: d\n---\n"),
+            ("---\n  name: a\n  description: d\n---\n", "---\n  name: x-1\n  description: d\n---\n"),
         ] {
             assert_eq!(with_name(text, "x-1"), expected);
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::Place;
-use super::super::reading::skill_at;
+use super::super::reading::{skill_at, tell_missing};
 use super::checks::{self, CaseChecks};
 use super::{about_skill, policy};
 use crate::model::{
@@ -135,7 +135,7 @@ fn skill(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Sk
     if let Some(path) = &path
         && let Err(problem) = Skill::read(path)
     {
-        diagnostics.warning("skill-not-found", node.span, problem.to_string());
+        tell_missing(&problem, Some(node.span), diagnostics);
     }
     let name = name.map(str::to_owned).or_else(|| path.as_deref().map(name_of)).unwrap_or_default();
     Some(SkillRef { name, path, plugin: plugin.map(str::to_owned) })

@@ -36,15 +36,20 @@ pub fn at(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
     let name = match Skill::read(folder) {
         Ok(skill) => skill.name,
         Err(problem) => {
-            let code = match problem {
-                SkillError::Missing(_) => "skill-not-found",
-                SkillError::Frontmatter(..) | SkillError::Unreadable(..) => "unreadable-skill",
-            };
-            diagnostics.warning(code, None, problem.to_string());
+            tell_missing(&problem, None, diagnostics);
             folder_name(folder)
         }
     };
     SkillRef { name, path: Some(tidy(folder)), plugin: None }
+}
+
+/// That there is no skill where a file names one: another may still be named with `--skill`. One that
+/// cannot be read is told by those who stage it.
+pub fn tell_missing(problem: &SkillError, span: Option<Span>, diagnostics: &mut Diagnostics) {
+    match problem {
+        SkillError::Missing(_) => diagnostics.warning("skill-not-found", span, problem.to_string()),
+        SkillError::Frontmatter(..) | SkillError::Unreadable(..) => {}
+    }
 }
 
 fn folder_name(folder: &Path) -> String {

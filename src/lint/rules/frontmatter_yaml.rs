@@ -4,12 +4,12 @@ use crate::model::Severity;
 pub static RULE: LintRule = LintRule {
     code: "frontmatter-yaml",
     severity: Severity::Error,
-    summary: "The frontmatter is valid YAML, and a mapping of keys to values.",
-    why: "A frontmatter that cannot be parsed has no name and no description. The usual causes are a \
-          colon followed by a space inside a value, a tab, or a quote that is never closed. A value \
-          with a colon in it goes into quotes, or below a >- .",
-    bad: "---\nname: release-notes\ndescription: Writes notes. Example: a changelog\n---",
-    good: "---\nname: release-notes\ndescription: \"Writes notes. Example: a changelog\"\n---",
+    summary: "The frontmatter can be read, and is a mapping of keys to values.",
+    why: "A frontmatter that no agent can read has no name and no description. The usual causes are a \
+          quote that is never closed, and text after a closing quote. What agents read although it is not \
+          valid YAML is told by frontmatter-not-yaml.",
+    bad: "---\nname: release-notes\ndescription: \"Writes notes\" from tags\n---",
+    good: "---\nname: release-notes\ndescription: Writes \"notes\" from tags\n---",
     convention: Some(Convention::Frontmatter),
     check,
 };

@@ -14,6 +14,7 @@ pub(super) mod discipline_without_counters;
 mod evals_ids;
 mod file_name;
 mod frontmatter_missing;
+mod frontmatter_not_yaml;
 mod frontmatter_unclosed;
 mod frontmatter_yaml;
 mod large_block;
@@ -46,6 +47,7 @@ pub static RULES: &[&LintRule] = &[
     &frontmatter_missing::RULE,
     &frontmatter_unclosed::RULE,
     &frontmatter_yaml::RULE,
+    &frontmatter_not_yaml::RULE,
     &unknown_key::RULE,
     &wrong_type::RULE,
     &name_missing::RULE,
