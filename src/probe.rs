@@ -65,7 +65,12 @@ fn of_ending(seen: &Observation) -> Option<Trouble> {
         Ended::ApiFailed => (TroubleKind::ApiFailed, "wait, then go on with practicum run --resume"),
         Ended::TimedOut => (TroubleKind::TimedOut, "give it more time with --timeout"),
         Ended::OverBudget => (TroubleKind::OverBudget, "give it a larger budget"),
-        Ended::AskedUser | Ended::Crashed | Ended::NotLaunched | Ended::SetupFailed | Ended::Cancelled => {
+        Ended::AskedUser
+        | Ended::Crashed
+        | Ended::NotLaunched
+        | Ended::NotStarted
+        | Ended::SetupFailed
+        | Ended::Cancelled => {
             (TroubleKind::AgentFailed, "read the probe's transcript and standard error")
         }
     };

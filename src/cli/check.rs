@@ -41,6 +41,7 @@ pub fn main(args: Args) -> u8 {
 
 fn check(args: &Args) -> anyhow::Result<u8> {
     let mut reading = intake::read(&args.evals.ask(), &environment())?;
+    reading.refuse_missing();
     reading.files.iter_mut().for_each(look_for_what_is_left_behind);
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);

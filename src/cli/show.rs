@@ -63,7 +63,10 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
     let verdict = match &record.verdict {
         Verdict::Pass => "passed".to_owned(),
         Verdict::Fail => "failed".to_owned(),
-        Verdict::NotScored(why) => format!("not scored: {}", why.in_words()),
+        Verdict::NotScored(_) => {
+            let why = record.why_not_scored().unwrap_or_default();
+            format!("not scored: {}", safe(&why).replace('\n', "\n    "))
+        }
     };
     let mut out = format!(
         "{}: {verdict}\n  case {} of {}, {} {}, {:.1} s\n",

@@ -60,7 +60,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = intake::one_prompt(&args.prompt, &args.skill, args.expect, args.runs)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents, &Filter::default())?;
     for notice in &notices {
         say!("note: {}", safe(notice));
     }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::loading::id_below;
 use super::reading::{self, Kept};
 use super::told_apart;
 use super::{Dialect, Fit, Place, Raised, rules};
@@ -92,7 +93,7 @@ impl Dialect for Skillet {
             checks,
             context,
             meta,
-            ..reading::blank_case(case_id(source, place), String::new())
+            ..reading::blank_case(id_below(&source.path, &place.root), String::new())
         };
         Some(Suite {
             cases: vec![case],
@@ -105,12 +106,6 @@ impl Dialect for Skillet {
 
 fn folder_name(place: &Place) -> String {
     place.root.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// The path below the suite's folder, without the ending.
-fn case_id(source: &Source, place: &Place) -> String {
-    let below = source.path.strip_prefix(&place.root).unwrap_or(&source.path);
-    below.with_extension("").to_string_lossy().into_owned()
 }
 
 fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {

@@ -1,15 +1,16 @@
 //! Eval files, found and read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::given_away::GivenAway;
-use super::{Ask, IntakeError};
+use super::{Ask, IntakeError, missing};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, By, Found, Search};
 use crate::model::{Expect, SkillRef};
+use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
 use crate::settings::{Projects, project_root};
 use crate::skill::Skill;
@@ -23,7 +24,57 @@ pub struct Reading {
     skill: Option<SkillRef>,
 }
 
+/// The codes of what is said of a skill that is not on this machine.
+const SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
+
 impl Reading {
+    /// Makes errors of the warnings about skills and files that a run would miss. The files themselves can
+    /// be used: only the cases that need what is missing cannot run.
+    pub fn refuse_missing(&mut self) {
+        for Loaded { lowered, .. } in &mut self.files {
+            let Some(mut suite) = lowered.suite.clone() else { continue };
+            if let Some(skill) = &self.skill {
+                suite.put_under_test(skill.clone());
+            }
+            let Missing { skills, files } = missing(&suite);
+            let diagnostics = &mut lowered.diagnostics;
+            if !skills.is_empty() && !diagnostics.raise_to_errors(&SKILL_CODES) {
+                skills.into_iter().for_each(|why| diagnostics.error("skill-not-found", None, why));
+            }
+            if !files.is_empty() && !diagnostics.raise_to_errors(&["file-not-found"]) {
+                for (case, why) in files {
+                    diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));
+                }
+            }
+        }
+    }
+
+    /// Whether a file that may hold a wanted case cannot be understood; and, in words, the other files that
+    /// cannot be understood.
+    pub fn invalid(&self, filter: &Filter) -> (bool, Vec<String>) {
+        let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
+        // An id that is spelt out and was found is not looked for in other files.
+        let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
+        let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
+        let mut told = Vec::new();
+        let mut any = false;
+        for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
+            let may_be_wanted = match dialects::case_id_of_file(file) {
+                Some(id) => filter.wants_id(&id),
+                None => !all_found,
+            };
+            any |= may_be_wanted;
+            if !may_be_wanted {
+                told.push(format!(
+                    "{} cannot be understood, and holds none of the cases that are wanted",
+                    file.path.display()
+                ));
+            }
+        }
+        (any, told)
+    }
+
     pub fn has_errors(&self) -> bool {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
     }
