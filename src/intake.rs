@@ -14,7 +14,7 @@ mod system_prompt;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-pub use judges::Bench;
+pub use judges::{Bench, need_judges};
 pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use reading::{Reading, one_prompt, read};
@@ -78,6 +78,11 @@ pub enum IntakeError {
     Cassette(#[from] CassetteError),
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
+    #[error(
+        "no model can be asked to grade, so nothing was begun: {}\n  --no-judge leaves what it would grade unscored",
+        .0.join("; ")
+    )]
+    NoJudge(Vec<String>),
     #[error(transparent)]
     Sandbox(#[from] crate::sandbox::SandboxError),
     #[error("cannot start the gateway: {0}")]

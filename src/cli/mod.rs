@@ -256,6 +256,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Mode(_)
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)
+            | IntakeError::NoJudge(_)
             | IntakeError::Missing(_),
         ) => 2,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,

@@ -196,9 +196,11 @@ fn errand(
     if any_invalid {
         bail!("some eval files cannot be understood; nothing was run");
     }
+    let found = std::mem::take(&mut reading.notices);
     amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (mut planned, mut notices) = intake::settle(reading, &ask, &layers, &agents, &filter)?;
+    notices.extend(found);
     notices.extend(unwanted);
     if args.predicted {
         planned.iter_mut().for_each(|planned| planned.suite.predict_activation());

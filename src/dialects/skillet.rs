@@ -366,7 +366,7 @@ mod tests {
             ("a.yml", "prompt: p\nexpected: e", Fit::Sure),
             ("a.yaml", "timestamp: t\npromt: p\nexpected: e", Fit::Sure),
             ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", Fit::Sure),
-            ("a.yaml", "name: n\nprompt: p", Fit::No),
+            ("a.yaml", "name: n\nprompt: p", Fit::Sure),
             ("a.yaml", "timestamp: t\nname: n", Fit::No),
             ("a.json", r#"{"prompt": "p", "expected": "e"}"#, Fit::Possible),
             ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, Fit::No),

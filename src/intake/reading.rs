@@ -8,8 +8,8 @@ use serde_json::json;
 use super::given_away::GivenAway;
 use super::{Ask, IntakeError, missing};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, By, Found, Search};
-use crate::model::{Expect, SkillRef};
+use crate::discover::{self, By, Discovered, Found, Search};
+use crate::model::{Expect, SkillRef, counted};
 use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
 use crate::settings::{Projects, project_root};
@@ -22,6 +22,8 @@ pub struct Reading {
     projects: Vec<PathBuf>,
     /// The skill under test, if the user names one.
     skill: Option<SkillRef>,
+    /// What the user should know of how the files were found.
+    pub notices: Vec<String>,
 }
 
 /// The codes of what is said of a skill that is not on this machine.
@@ -105,8 +107,16 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         evals: ask.evals.clone(),
         home: env.get("HOME").map(PathBuf::from),
     };
-    let found = discover::discover(&search, &project_root)?;
-    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals());
+    let Discovered { files: found, skipped, skill: beside } = discover::discover(&search, &project_root)?;
+    if let (Some(skill), Some(beside)) = (&ask.skill, &beside) {
+        let problem = format!("{} has no evals, and --skill names {}", beside.display(), skill.display());
+        return Err(IntakeError::Missing(vec![problem]));
+    }
+    let mut notices: Vec<String> = beside
+        .iter()
+        .map(|skill| format!("{} has no evals of its own; it is the skill under test", skill.display()))
+        .collect();
+    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals()).or(beside);
     let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut projects = Projects::default();
     let skill = match &named_skill {
@@ -130,7 +140,25 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         is_exam.then_some((file, project))
     });
     let (files, projects) = kept.unzip();
-    Ok(Reading { files, projects, skill })
+    notices.extend(skipped_in_words(skipped.iter().filter(|path| !given.has(path))));
+    Ok(Reading { files, projects, skill, notices })
+}
+
+/// `skipped 3 files: …`; `None` where none was skipped.
+fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p PathBuf>) -> Option<String> {
+    const MOST_NAMED: usize = 5;
+    let paths: Vec<&PathBuf> = skipped.collect();
+    let mut names: Vec<String> =
+        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    let more = paths.len().saturating_sub(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("and {more} more")));
+    (!paths.is_empty()).then(|| {
+        format!(
+            "skipped {}: {} (no evals, ignored by git, or in a folder of dependencies; name a file to use it)",
+            counted(paths.len(), "file"),
+            names.join(", ")
+        )
+    })
 }
 
 pub(super) fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
@@ -153,7 +181,7 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
+    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.
