@@ -2,13 +2,14 @@
 //!
 //! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
 
-use std::collections::{BTreeMap, HashSet};
-use std::io::Read;
+mod below;
+mod looks;
+
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::Mutex;
 
-use ignore::WalkState;
-
+use self::below::{Below, below};
+use self::looks::{ENDINGS, NAMES};
 use crate::skill::{SKILL_FILE, tidy};
 
 /// An eval file.
@@ -29,6 +30,16 @@ pub enum By {
     Name,
     /// It lies in a folder that was searched, and looks like evals.
     Search,
+}
+
+/// What the user points at.
+#[derive(Debug)]
+pub struct Discovered {
+    pub files: Vec<Found>,
+    /// Files in searched folders that look like evals, or lie among evals, and were left out.
+    pub skipped: Vec<PathBuf>,
+    /// A skill that is named beside the evals and has none of its own: the one they are to be run with.
+    pub skill: Option<PathBuf>,
 }
 
 /// Where to look.
@@ -53,6 +64,16 @@ pub enum DiscoverError {
         ENDINGS.join(", *")
     )]
     Nothing(Vec<PathBuf>),
+    #[error(
+        "no eval files found in {}; {} there are ignored by git or lie in folders of dependencies: {}\n  \
+         Name one of them, or its folder, to use it",
+        list(.searched),
+        .skipped.len(),
+        list(.skipped)
+    )]
+    Ignored { searched: Vec<PathBuf>, skipped: Vec<PathBuf> },
+    #[error("{} have no evals of their own; name the skill that the evals are run with by --skill", list(.0))]
+    SeveralSkills(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
 }
@@ -62,27 +83,62 @@ fn list(paths: &[PathBuf]) -> String {
 }
 
 /// Files named here are read whatever they are called; folders are searched.
-pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Result<Vec<Found>, DiscoverError> {
-    let mut found = Vec::new();
+pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Result<Discovered, DiscoverError> {
+    let mut all = Below::default();
     let mut searched = Vec::new();
+    let mut skills = Vec::new();
     if let Some(evals) = &search.evals {
-        let path = absolute(evals);
-        found.extend(named(&path, &mut searched)?);
+        all = named(&absolute(evals), &mut searched)?;
     } else {
         for path in &search.paths {
             let path = skillet_folder(path, search.home.as_deref()).unwrap_or_else(|| absolute(path));
-            match (skill_at(&path), spec_of_command(&path)) {
-                (Some(skill), _) => found.extend(of_skill(&skill, &project_of(&skill), &mut searched)?),
-                (None, Some(spec)) => found.extend(named(&spec, &mut searched)?),
-                (None, None) => found.extend(named(&path, &mut searched)?),
+            let before = searched.len();
+            let skill = skill_at(&path);
+            let is_alone = search.paths.len() == 1;
+            let found = match (&skill, spec_of_command(&path)) {
+                (Some(skill), _) => of_skill(skill, &project_of(skill), &mut searched)?,
+                (None, Some(spec)) => named(&spec, &mut searched)?,
+                // Beside evals, a command file is what they are run with.
+                (None, None) if is_text(&path) && !is_alone => Below::default(),
+                (None, None) => named(&path, &mut searched)?,
+            };
+            // One path that leads to nothing is a slip, also where others lead to something.
+            match found.found.is_empty() {
+                true if skill.is_some() || is_text(&path) => skills.push(path),
+                true if !is_alone => return Err(nothing(searched.split_off(before), found.skipped)),
+                _ => {}
             }
+            all.found.extend(found.found);
+            all.skipped.extend(found.skipped);
         }
     }
+    let Below { mut found, mut skipped } = all;
     // A file that is reached twice counts once, below the wider of two folders.
     found.sort();
-    found.dedup_by(|again, first| again.file == first.file);
+    found.dedup_by(|again, first| {
+        let is_same = again.file == first.file;
+        if is_same && first.skill.is_none() {
+            first.skill = again.skill.take();
+        }
+        is_same
+    });
+    skipped.retain(|path| found.iter().all(|found| found.file != *path));
+    skipped.dedup();
     searched.dedup();
-    if found.is_empty() { Err(DiscoverError::Nothing(searched)) } else { Ok(found) }
+    if found.is_empty() {
+        return Err(nothing(searched, skipped));
+    }
+    if skills.len() > 1 {
+        return Err(DiscoverError::SeveralSkills(skills));
+    }
+    Ok(Discovered { files: found, skipped, skill: skills.pop() })
+}
+
+fn nothing(searched: Vec<PathBuf>, skipped: Vec<PathBuf>) -> DiscoverError {
+    match skipped.is_empty() {
+        true => DiscoverError::Nothing(searched),
+        false => DiscoverError::Ignored { searched, skipped },
+    }
 }
 
 impl Search {
@@ -116,12 +172,16 @@ fn skill_at(path: &Path) -> Option<PathBuf> {
 
 /// The spec that lies beside a command file.
 fn spec_of_command(path: &Path) -> Option<PathBuf> {
-    let is_text = path.extension().is_some_and(|ending| ending == "md") && path.is_file();
     let spec = path.with_extension("eval.json");
-    (is_text && spec.is_file()).then_some(spec)
+    (is_text(path) && spec.is_file()).then_some(spec)
 }
 
-fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, DiscoverError> {
+/// Whether a path is a text as commands are written.
+fn is_text(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md") && path.is_file()
+}
+
+fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
     if path.is_dir() {
         searched.push(path.to_owned());
         return Ok(below(path));
@@ -129,19 +189,21 @@ fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, Discove
     // A broken link is there, and reading it will say what is wrong with it.
     if path.symlink_metadata().is_ok() {
         let root = path.parent().unwrap_or(path).to_owned();
-        return Ok(vec![Found { file: path.to_owned(), root, skill: None, by: By::Name }]);
+        let file = Found { file: path.to_owned(), root, skill: None, by: By::Name };
+        return Ok(Below { found: vec![file], skipped: Vec::new() });
     }
     Err(DiscoverError::Missing(path.to_owned()))
 }
 
 /// The evals of a skill: the first place that has any.
-fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, DiscoverError> {
+fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
     searched.push(skill.to_owned());
     let own = below(skill);
-    if !own.is_empty() {
+    if !own.found.is_empty() {
         return Ok(own);
     }
-    let Some(name) = skill.file_name() else { return Ok(Vec::new()) };
+    let mut skipped = own.skipped;
+    let Some(name) = skill.file_name() else { return Ok(Below { found: Vec::new(), skipped }) };
     let beside = skill.parent().and_then(Path::parent).map(|above| above.join("evals").join(name));
     let in_project = project.join("evals").join(name);
     let mut places = vec![in_project];
@@ -149,15 +211,16 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     places.dedup();
     for place in places.into_iter().rev() {
         searched.push(place.clone());
-        let found = below(&place);
-        if !found.is_empty() {
-            return Ok(for_skill(found, skill));
+        let there = below(&place);
+        if !there.found.is_empty() {
+            return Ok(Below { found: for_skill(there.found, skill), skipped: there.skipped });
         }
+        skipped.extend(there.skipped);
     }
     let all_evals = project.join("evals");
     searched.push(all_evals.join("**").join(name));
     let mut places: BTreeMap<PathBuf, Vec<Found>> = BTreeMap::new();
-    for found in below(&all_evals) {
+    for found in below(&all_evals).found {
         let place = found.file.ancestors().find(|above| above.file_name() == Some(name)).map(Path::to_owned);
         if let Some(place) = place {
             places.entry(place.clone()).or_default().push(Found { root: place, ..found });
@@ -167,116 +230,11 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
         let skill = name.to_string_lossy().into_owned();
         return Err(DiscoverError::Ambiguous { skill, places: places.into_keys().collect() });
     }
-    Ok(for_skill(places.into_values().flatten().collect(), skill))
+    Ok(Below { found: for_skill(places.into_values().flatten().collect(), skill), skipped })
 }
 
 fn for_skill(found: Vec<Found>, skill: &Path) -> Vec<Found> {
     found.into_iter().map(|found| Found { skill: Some(skill.to_owned()), ..found }).collect()
-}
-
-/// Folders that never hold anyone's evals.
-const LEFT_OUT: [&str; 6] = [".git", ".practicum", "node_modules", "target", ".venv", "__pycache__"];
-
-/// Every eval file below a folder, as git sees the folder. Links to folders are not followed, so that
-/// none can lead in circles; one to a file counts unless the file itself is there.
-fn below(folder: &Path) -> Vec<Found> {
-    let found = Mutex::new(Vec::new());
-    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
-    let walk = ignore::WalkBuilder::new(folder)
-        .hidden(false)
-        .require_git(false)
-        // Only what the project itself commits decides, not what this machine happens to ignore.
-        .ignore(false)
-        .git_global(false)
-        .git_exclude(false)
-        .follow_links(false)
-        .threads(threads)
-        .filter_entry(|entry| entry.depth() == 0 || !LEFT_OUT.iter().any(|name| entry.file_name() == *name))
-        .build_parallel();
-    walk.run(|| {
-        Box::new(|entry| {
-            if let Ok(entry) = entry
-                && is_file(&entry)
-                && holds_evals(entry.path())
-                && let Ok(mut found) = found.lock()
-            {
-                let (linked, root) = (entry.path_is_symlink(), folder.to_owned());
-                found.push((linked, Found { file: entry.into_path(), root, skill: None, by: By::Search }));
-            }
-            WalkState::Continue
-        })
-    });
-    without_doubles(found.into_inner().unwrap_or_default())
-}
-
-/// A link is what it leads to.
-fn is_file(entry: &ignore::DirEntry) -> bool {
-    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && entry.path().is_file())
-}
-
-/// Each file once: itself where it is there, else the first link to it.
-fn without_doubles(mut found: Vec<(bool, Found)>) -> Vec<Found> {
-    // Only a link leads to what was found already.
-    if found.iter().any(|(linked, _)| *linked) {
-        found.sort();
-        let mut real = HashSet::new();
-        let mut once = |found: &Found| {
-            real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
-        };
-        found.retain(|(_, found)| once(found));
-    }
-    found.into_iter().map(|(_, found)| found).collect()
-}
-
-/// Names that say what a file is.
-const NAMES: [&str; 5] = ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
-const ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
-
-/// Whether a file's name says that it holds evals, or, where names are free, its first words.
-fn holds_evals(path: &Path) -> bool {
-    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
-    if NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
-        return true;
-    }
-    if name.ends_with(".yaml") || name.ends_with(".yml") {
-        return head(path).is_some_and(|text| {
-            let text = text.trim_start_matches('\u{feff}');
-            let has_key = |key: &str| text.lines().any(|line| has_top_key(line, key));
-            let (prompt, expected) = (has_key("prompt"), has_key("expected"));
-            // One of the two may be misspelt, and must not take its eval out of the suite unseen.
-            prompt && expected || has_key("timestamp") && (prompt || expected)
-        });
-    }
-    name.ends_with(".json")
-        && head(path).is_some_and(|text| {
-            let has_key = |key: &str| text.contains(&format!("\"{key}\""));
-            has_key("test_cases")
-                || has_key("negative_cases")
-                || has_key("should_trigger") && has_key("query")
-                || has_key("expected_skill")
-                || has_key("expectation") && has_key("prompt")
-                || has_key("expectations") && has_key("prompt")
-                || has_key("evals") && has_key("prompt")
-                || has_key("rubric") && has_key("input")
-        })
-}
-
-/// Whether a line of YAML begins with a key that nothing encloses, quoted or not.
-fn has_top_key(line: &str, key: &str) -> bool {
-    let plain = |line: &str| line.strip_prefix(key).map(str::to_owned);
-    let quoted =
-        |quote: char| line.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote).map(str::to_owned);
-    let after = plain(line).or_else(|| quoted('"')).or_else(|| quoted('\''));
-    after.is_some_and(|after| after.trim_start().starts_with(':'))
-}
-
-/// How much of a file is looked at before deciding whether it is worth reading.
-const HEAD: u64 = 16 * 1024;
-
-fn head(path: &Path) -> Option<String> {
-    let mut bytes = Vec::new();
-    std::fs::File::open(path).ok()?.take(HEAD).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]
@@ -303,11 +261,14 @@ mod tests {
         let relative = |path: &Path| path.strip_prefix(&root).expect("below").display().to_string();
         match discover(&search, &|_| root.clone()) {
             Ok(found) => Ok(found
+                .files
                 .iter()
                 .map(|found| format!("{} @{}", relative(&found.file), relative(&found.root)))
                 .collect()),
             Err(DiscoverError::Missing(_)) => Err("missing"),
             Err(DiscoverError::Nothing(_)) => Err("nothing"),
+            Err(DiscoverError::Ignored { .. }) => Err("ignored"),
+            Err(DiscoverError::SeveralSkills(_)) => Err("several skills"),
             Err(DiscoverError::Ambiguous { .. }) => Err("ambiguous"),
         }
     }
@@ -457,7 +418,7 @@ mod tests {
         let search = Search { paths: vec![evals.join("inner"), evals.clone()], ..Search::default() };
         let found = discover(&search, &|path| path.to_owned()).expect("found");
         let places: Vec<(PathBuf, PathBuf)> =
-            found.into_iter().map(|found| (found.file, found.root)).collect();
+            found.files.into_iter().map(|found| (found.file, found.root)).collect();
         let expected = ["inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
         assert_eq!(places, expected);
     }
@@ -474,7 +435,7 @@ mod tests {
         let skill = root.join("x/skills/s");
         let search = Search { paths: vec![skill.clone()], ..Search::default() };
         let found = discover(&search, &|_| root.clone()).expect("found");
-        assert_eq!(found.iter().map(|found| found.skill.as_ref()).collect::<Vec<_>>(), [Some(&skill)]);
+        assert_eq!(found.files.iter().map(|found| found.skill.as_ref()).collect::<Vec<_>>(), [Some(&skill)]);
         assert_eq!(search.skill_of_evals(), None);
         let elsewhere = Search { evals: Some(root.join("other")), ..search };
         assert_eq!(elsewhere.skill_of_evals(), Some(skill));
@@ -486,6 +447,6 @@ mod tests {
         std::os::unix::fs::symlink(tree.path(), tree.path().join("again")).expect("link");
         std::fs::write(tree.path().join("x.practicum.yaml"), SUITE).expect("write");
         let search = Search { paths: vec![tree.path().to_owned()], ..Search::default() };
-        assert_eq!(discover(&search, &|path| path.to_owned()).expect("found").len(), 1);
+        assert_eq!(discover(&search, &|path| path.to_owned()).expect("found").files.len(), 1);
     }
 }

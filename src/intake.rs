@@ -17,7 +17,7 @@ mod system_prompt;
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 
-pub use judges::Bench;
+pub use judges::{Bench, need_judges};
 pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::keep_criteria;
@@ -33,7 +33,7 @@ use crate::gateway::{Cassette, CassetteError, ScopeKind};
 use crate::model::{Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
 use crate::modes;
 use crate::pipeline::Prior;
-use crate::plan::{Plan, Planned};
+use crate::plan::{Filter, Missing, Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents};
 use crate::skill::Skill;
@@ -85,6 +85,11 @@ pub enum IntakeError {
     NoSuchCriterion { wanted: String, known: String },
     #[error("{}", .0.join("\n"))]
     Missing(Vec<String>),
+    #[error(
+        "no model can be asked to grade, so nothing was begun: {}\n  --no-judge leaves what it would grade unscored",
+        .0.join("; ")
+    )]
+    NoJudge(Vec<String>),
     #[error(transparent)]
     Sandbox(#[from] crate::sandbox::SandboxError),
     #[error("cannot start the gateway: {0}")]
@@ -98,13 +103,13 @@ impl From<LaunchError> for IntakeError {
     }
 }
 
-/// What a suite names and the disk does not have. Told before anything is spent.
-pub fn missing(suite: &Suite) -> Vec<String> {
-    let mut missing = Vec::new();
+/// What a suite names and this machine does not have. The cases that need it are not run, and stay unscored.
+pub fn missing(suite: &Suite) -> Missing {
+    let mut missing = Missing::default();
     for skill in &suite.skills {
         match &skill.path {
-            Some(path) => missing.extend(Skill::read(path).err().map(|error| error.to_string())),
-            None => missing.push(format!(
+            Some(path) => missing.skills.extend(Skill::read(path).err().map(|error| error.to_string())),
+            None => missing.skills.push(format!(
                 "the skill {} of suite {} was not found; name it with --skill",
                 skill.name, suite.name
             )),
@@ -113,7 +118,8 @@ pub fn missing(suite: &Suite) -> Vec<String> {
     for case in &suite.cases {
         let files = case.room.files.iter().map(|file| &file.from).chain(&case.room.overlays);
         for path in files.filter(|path| !path.exists()) {
-            missing.push(format!("case {}: {} does not exist", case.id, path.display()));
+            let why = format!("{} does not exist", path.display());
+            missing.files.entry(case.id.clone()).or_default().push(why);
         }
     }
     missing
@@ -126,12 +132,13 @@ pub fn all_agents(layers: &Layers) -> Result<BTreeMap<String, Agent>, SettingsEr
     Ok(known.chain(own).map(|agent| (agent.name.clone(), agent)).collect())
 }
 
-/// Settles how each suite is run. Gives also what was chosen for the user, in words.
+/// Settles how each suite is run of which a case is wanted. Gives also what was chosen for the user, in words.
 pub fn settle(
     reading: Reading,
     ask: &Ask,
     layers: &Layers,
     agents: &BTreeMap<String, Agent>,
+    filter: &Filter,
 ) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
     let own_modes: BTreeMap<String, String> = layers
         .table("modes")
@@ -144,6 +151,8 @@ pub fn settle(
         ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
     let mut suites = reading.into_suites()?;
     notices.extend(names::tell_apart(&mut suites));
+    // What nobody asked for cannot keep the rest from running.
+    suites.retain(|placed| filter.wants_some_of(&placed.suite));
     for Placed { mut suite, project, .. } in suites {
         for rival in &rivals {
             if !suite.put_beside(rival.clone()) {
@@ -152,7 +161,7 @@ pub fn settle(
             }
         }
         let left_out = leave_out_unreadable_rivals(&mut suite);
-        problems.extend(missing(&suite));
+        let mut missing = missing(&suite);
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
@@ -176,11 +185,30 @@ pub fn settle(
         let derived_system = match system_prompt::derived(&suite, &project, chosen) {
             Ok(text) => text,
             Err(problem) => {
-                problems.push(problem);
+                if missing.skills.is_empty() {
+                    missing.skills.push(problem);
+                }
                 None
             }
         };
-        planned.push(Planned { suite, settings, agents: names, project, script, mode_text, derived_system });
+        planned.push(Planned {
+            suite,
+            settings,
+            agents: names,
+            project,
+            script,
+            mode_text,
+            derived_system,
+            missing,
+        });
+    }
+    // One suite that lacks its skill does not keep the others from running. Where all lack theirs, nothing can.
+    if planned.iter().all(|planned| !planned.missing.skills.is_empty()) {
+        for problem in planned.iter().flat_map(|planned| &planned.missing.skills) {
+            if !problems.contains(problem) {
+                problems.push(problem.clone());
+            }
+        }
     }
     // Several suites may name the same broken skill, which is told once.
     let mut told = HashSet::new();
@@ -220,6 +248,7 @@ pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planne
             script: None,
             mode_text: None,
             derived_system: None,
+            missing: Missing::default(),
         });
     }
     Ok(planned)
@@ -279,7 +308,10 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
 pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
-    let mut probes = plan.probes(|index| !prior.known.contains_key(&index));
+    let is_to_run = |index: usize| {
+        !prior.known.contains_key(&index) && plan.why_not_started(&plan.trials[index]).is_none()
+    };
+    let mut probes = plan.probes(is_to_run);
     let mut answered = Vec::new();
     for (at, planned) in plan.suites.iter().enumerate() {
         let is_asked = probes.trials.iter().any(|trial| trial.suite == at);

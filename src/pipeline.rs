@@ -61,6 +61,9 @@ pub async fn examine(exam: Exam, sinks: Sinks) -> Result<Summary, StoreError> {
 /// One trial: stage, run, observe, mark, judge, keep.
 async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
     let trial = &exam.plan.trials[index];
+    if let Some(record) = not_started(exam, trial) {
+        return record;
+    }
     let prepared = match room::prepare(exam, Part::Trials, trial).await {
         Ok(prepared) => prepared,
         Err(record) => return *record,
@@ -192,6 +195,21 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
         condition: trial.condition.clone(),
         attempt: trial.attempt,
     }
+}
+
+/// The record of a trial that cannot begin here: something that it needs is missing, or the user does not
+/// trust its scripts. `None` where it can.
+fn not_started(exam: &Exam, trial: &Trial) -> Option<TrialRecord> {
+    let (planned, case) = exam.plan.case(trial);
+    if let Some(why) = planned.why_not_started(case) {
+        return Some(unfinished(&exam.plan, trial, Ended::NotStarted, &why));
+    }
+    let needs_trust = !exam.trusted && case.scripts().next().is_some();
+    needs_trust.then(|| TrialRecord {
+        verdict: Verdict::NotScored(Why::NotTrusted),
+        ended_because: None,
+        ..unfinished(&exam.plan, trial, Ended::NotStarted, "")
+    })
 }
 
 /// The record of a trial that never got to be marked.

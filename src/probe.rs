@@ -65,9 +65,12 @@ fn of_ending(seen: &Observation) -> Option<Trouble> {
         Ended::ApiFailed => (TroubleKind::ApiFailed, "wait, then go on with practicum run --resume"),
         Ended::TimedOut => (TroubleKind::TimedOut, "give it more time with --timeout"),
         Ended::OverBudget => (TroubleKind::OverBudget, "give it a larger budget"),
-        Ended::AskedUser | Ended::Crashed | Ended::NotLaunched | Ended::SetupFailed | Ended::Cancelled => {
-            (TroubleKind::AgentFailed, "read the probe's transcript and standard error")
-        }
+        Ended::AskedUser
+        | Ended::Crashed
+        | Ended::NotLaunched
+        | Ended::NotStarted
+        | Ended::SetupFailed
+        | Ended::Cancelled => (TroubleKind::AgentFailed, "read the probe's transcript and standard error"),
     };
     let because = seen.ended_because.as_ref().map_or_else(String::new, |why| format!(" ({})", short(why)));
     Some(trouble(kind, format!("{}{because}", seen.ended.in_words()), hint))

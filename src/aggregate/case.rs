@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::activation::Activity;
-use super::{CaseKey, is_skip, share};
+use super::{CaseKey, share};
 use crate::model::{
     CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, NoisyCase,
     PassRate, Ratio, Reliability, TrialRecord, Verdict, Why,
@@ -33,8 +33,9 @@ pub struct CaseTally {
     passed: u64,
     failed: u64,
     not_scored: u64,
-    /// Those of them that were left out on purpose.
-    skipped: u64,
+    /// Why they have no verdict, each reason once.
+    not_scored_because: Vec<String>,
+    failed_teardowns: u64,
     endings: BTreeMap<Ended, u64>,
     fired: FiredCount,
     checks: Vec<CheckTally>,
@@ -79,10 +80,14 @@ impl CaseTally {
         match &record.verdict {
             Verdict::Pass => self.passed += 1,
             Verdict::Fail => self.failed += 1,
-            Verdict::NotScored(why) => {
-                self.not_scored += 1;
-                self.skipped += u64::from(is_skip(why));
-            }
+            Verdict::NotScored(_) => self.not_scored += 1,
+        }
+        self.failed_teardowns += u64::from(record.failed_teardowns().next().is_some());
+        if let Some(why) = record.why_not_scored()
+            && self.not_scored_because.len() < MOST_REASONS
+            && !self.not_scored_because.contains(&why)
+        {
+            self.not_scored_because.push(why);
         }
         *self.endings.entry(record.ended).or_default() += 1;
         self.activity.add(record);
@@ -116,12 +121,12 @@ impl CaseTally {
     }
 
     pub fn trials(&self) -> u64 {
-        self.passed + self.failed + self.not_scored - self.skipped
+        self.passed + self.failed + self.not_scored
     }
 
     /// Runs that should have a verdict and have none.
     pub fn unscored(&self) -> u64 {
-        self.not_scored - self.skipped
+        self.not_scored
     }
 
     pub fn judged(&self) -> impl Iterator<Item = &CheckTally> {
@@ -202,6 +207,8 @@ impl CaseTally {
             passed: self.passed,
             failed: self.failed,
             not_scored: self.not_scored,
+            not_scored_because: self.not_scored_because.clone(),
+            failed_teardowns: self.failed_teardowns,
             endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
             pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored()),
             reliability: self.reliability(),
@@ -228,6 +235,9 @@ impl CaseTally {
 const MOSTLY_FAILS: f64 = 0.6;
 const MOSTLY_PASSES: f64 = 0.9;
 const MISSED: f64 = 0.2;
+
+/// How many different reasons a case keeps.
+const MOST_REASONS: usize = 5;
 
 /// Nobody runs a thing more often than this in the hope that it passes once.
 const MOST_K: u64 = 10;

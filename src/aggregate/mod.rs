@@ -17,8 +17,8 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, Ended, EvalFinding, GateResult, Judging, JudgingSummary, Noise, PassRate,
-    ProbeRecord, Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict, Why,
+    Arm, CaseSummary, Condition, EvalFinding, GateResult, Judging, JudgingSummary, Noise, PassRate,
+    ProbeRecord, Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -36,8 +36,6 @@ pub struct Tally {
     probes: Vec<ProbeRecord>,
     rivals: Vec<Rivals>,
     skills_judged: Vec<SkillJudged>,
-    /// Trials that were left out on purpose and count neither way.
-    skipped: u64,
     /// The share of trials that may stay unscored.
     allowed_unscored: f64,
     /// Trials that were not run because those before them told enough. `None` if nobody looked.
@@ -106,10 +104,7 @@ impl Tally {
         match &record.verdict {
             Verdict::Pass => self.totals.passed += 1,
             Verdict::Fail => self.totals.failed += 1,
-            Verdict::NotScored(why) => {
-                self.totals.not_scored += 1;
-                self.skipped += u64::from(is_skip(why));
-            }
+            Verdict::NotScored(_) => self.totals.not_scored += 1,
         }
         self.spend(record.usage, record.cost_usd);
         self.bill(record.judging.as_ref());
@@ -270,8 +265,7 @@ impl Tally {
         if gates.iter().any(GateResult::fails) {
             return 1;
         }
-        let unscored = self.totals.not_scored.saturating_sub(self.skipped) as f64;
-        if unscored > self.allowed_unscored * self.totals.trials as f64
+        if self.totals.not_scored as f64 > self.allowed_unscored * self.totals.trials as f64
             || self.totals.trials == 0
             || gates.iter().any(|gate| !gate.ok)
         {
@@ -299,11 +293,6 @@ pub enum Outcome {
     OverBudget,
     /// A probe showed that what was to be measured cannot be, so that nothing was begun.
     NotReady,
-}
-
-/// Whether something was left out on purpose.
-pub fn is_skip(why: &Why) -> bool {
-    matches!(why, Why::Ended(Ended::SetupFailed) | Why::NotTrusted)
 }
 
 fn share(part: u64, whole: u64) -> Option<f64> {

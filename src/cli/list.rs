@@ -35,6 +35,9 @@ fn list(args: &Args) -> anyhow::Result<u8> {
     let layers = Layers::read(args.choices.flags(), environment.clone(), &args.evals.project())
         .map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
+    for notice in &reading.notices {
+        say!("note: {}", safe(notice));
+    }
     let invalid = reading.has_errors();
     let planned = intake::outline(reading, &layers)?;
     let plan = plan(planned, &Filter::default());

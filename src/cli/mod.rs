@@ -258,6 +258,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Script { .. }
             | IntakeError::Cassette(_)
             | IntakeError::NoSuchCriterion { .. }
+            | IntakeError::NoJudge(_)
             | IntakeError::Missing(_),
         ) => 2,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,

@@ -8,9 +8,10 @@ use super::going_on::Said;
 use super::headings::{CASES, SHOWN};
 use super::report::Reports;
 use super::{Command, colour, complain, environment, print, tell};
+use crate::dialects::{self, Loaded};
 use crate::intake::{self, IntakeError, Reading};
 use crate::model::{ProbeRecord, Severity};
-use crate::plan::{CaseGlob, Filter, Only, Planned, plan};
+use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{render_diagnostics, safe};
 use crate::settings::{JOBS, JUDGE_JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::store::RunDir;
@@ -183,14 +184,24 @@ fn errand(
     let mut flags = args.choices.flags();
     flags.extend(args.carrying.flags());
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
+    let filter = Filter {
+        cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
+        only: args.only,
+        shard: args.shard,
+    };
     let mut reading = intake::read(&ask, &environment)?;
-    show_problems(&reading);
-    if reading.has_errors() {
+    let (any_invalid, unwanted) = reading.invalid(&filter);
+    reading.refuse_missing();
+    show_problems(&reading, &filter);
+    if any_invalid {
         bail!("some eval files cannot be understood; nothing was run");
     }
+    let found = std::mem::take(&mut reading.notices);
     amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (mut planned, mut notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (mut planned, mut notices) = intake::settle(reading, &ask, &layers, &agents, &filter)?;
+    notices.extend(found);
+    notices.extend(unwanted);
     if args.predicted {
         planned.iter_mut().for_each(|planned| planned.suite.predict_activation());
         notices
@@ -203,11 +214,6 @@ fn errand(
         print(&explain(&planned, &layers)?)?;
         return Ok(None);
     }
-    let filter = Filter {
-        cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
-        only: args.only,
-        shard: args.shard,
-    };
     // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
     let is_part = filter.is_part_of(&planned);
     let plan = plan(planned, &filter);
@@ -218,11 +224,33 @@ fn errand(
         say!("note: no case falls into this part; nothing is run and nothing is written");
         return Ok(None);
     }
+    for why in not_started(&plan) {
+        say!("not run: {}", safe(&why));
+        notices.push(format!("not run: {why}"));
+    }
     let resumed = match &args.resume {
         Some(wanted) => Some(RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?),
         None => None,
     };
     Ok(Some(Errand { plan, agents, ask, layers, project, environment, notices, resumed }))
+}
+
+/// The cases that cannot run on this machine, and why; a suite without its skill once for all its cases.
+fn not_started(plan: &Plan) -> Vec<String> {
+    let mut told = Vec::new();
+    for trial in &plan.trials {
+        let (planned, case) = plan.case(trial);
+        let Some(why) = planned.why_not_started(case) else { continue };
+        let what = match planned.missing.skills.is_empty() {
+            true => format!("case {} of {}", case.id, planned.suite.name),
+            false => format!("suite {}", planned.suite.name),
+        };
+        let line = format!("{what}: {why}");
+        if !told.contains(&line) {
+            told.push(line);
+        }
+    }
+    told
 }
 
 /// By what the cases were chosen, as it was said.
@@ -231,9 +259,13 @@ fn narrowed(args: &Args) -> String {
     globs.chain(args.only.map(|only| format!(" --only {}", only.name()))).collect()
 }
 
-/// Errors and warnings. Notices are for `check`, which is asked for them.
-fn show_problems(reading: &Reading) {
-    for file in &reading.files {
+/// Errors and warnings of files that may hold a wanted case. Notices are for `check`, which is asked for them.
+fn show_problems(reading: &Reading, filter: &Filter) {
+    let is_wanted = |file: &&Loaded| match &file.lowered.suite {
+        Some(suite) => filter.wants_some_of(suite),
+        None => dialects::case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
+    };
+    for file in reading.files.iter().filter(is_wanted) {
         let diagnostics = &file.lowered.diagnostics;
         if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
             tell(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));

@@ -58,7 +58,10 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
     let verdict = match &record.verdict {
         Verdict::Pass => "passed".to_owned(),
         Verdict::Fail => "failed".to_owned(),
-        Verdict::NotScored(why) => format!("not scored: {}", why.in_words()),
+        Verdict::NotScored(_) => {
+            let why = record.why_not_scored().unwrap_or_default();
+            format!("not scored: {}", safe(&why).replace('\n', "\n    "))
+        }
     };
     let because = record.ended_because.as_deref().filter(|why| !why.trim().is_empty());
     let because = because.map(|why| format!(": {}", safe(why))).unwrap_or_default();

@@ -76,7 +76,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
         }
     };
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
+    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents, &Filter::default())?;
     for notice in &notices {
         say!("note: {}", safe(notice));
     }

@@ -4,7 +4,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Counts, Dimension};
-use crate::aggregate::is_skip;
 use crate::model::{Noise, NoisyCase, TrialRecord, Verdict};
 use crate::stats::{ALPHA, Cluster, wilson};
 
@@ -26,8 +25,6 @@ pub struct CaseName {
 pub struct CaseRuns {
     pub cluster: Cluster,
     not_scored: u64,
-    /// Those of them that were left out on purpose.
-    skipped: u64,
     seconds: Vec<f64>,
     costs: Vec<Option<f64>>,
 }
@@ -38,10 +35,7 @@ impl CaseRuns {
         match &record.verdict {
             Verdict::Pass => self.cluster = Cluster::new(passed + 1, runs + 1),
             Verdict::Fail => self.cluster = Cluster::new(passed, runs + 1),
-            Verdict::NotScored(why) => {
-                self.not_scored += 1;
-                self.skipped += u64::from(is_skip(why));
-            }
+            Verdict::NotScored(_) => self.not_scored += 1,
         }
         self.seconds.push(record.seconds);
         self.costs.push(record.cost_usd);
@@ -49,10 +43,6 @@ impl CaseRuns {
 
     pub fn counts(&self) -> Counts {
         Counts { passed: self.cluster.passed, runs: self.cluster.runs, not_scored: self.not_scored }
-    }
-
-    pub fn was_left_out(&self) -> bool {
-        self.cluster.runs == 0 && self.skipped == self.not_scored
     }
 
     pub fn mean_seconds(&self) -> Option<f64> {

@@ -68,11 +68,7 @@ fn one(before: &Side<'_>, after: &Side<'_>, rules: &Rules<'_>) -> (Comparison, s
         old.iter().filter_map(|(name, runs)| Some((name, runs, new.get(name)?))).collect();
     let pairs: Vec<Pair> =
         both.iter().map(|(_, old, new)| Pair { before: old.cluster, after: new.cluster }).collect();
-    // What nobody wanted to run on either side is not missing.
-    let left_out = |old: &CaseRuns, new: &CaseRuns| old.was_left_out() && new.was_left_out();
-    let unmeasured = |pair: &Pair| pair.difference().is_none();
-    let incomplete = both.is_empty()
-        || both.iter().zip(&pairs).any(|((_, old, new), pair)| unmeasured(pair) && !left_out(old, new));
+    let incomplete = both.is_empty() || pairs.iter().any(|pair| pair.difference().is_none());
     let overall = stats::compare(&pairs, rules.margin, ALPHA);
     let (summary_before, summary_after) = (side_summary(before), side_summary(after));
     let comparison = Comparison {

@@ -105,6 +105,23 @@ fn in_words(root: &Node) -> String {
     }
 }
 
+/// The id of the one case that a file holds, where the format makes it from the file's place; `None` where the
+/// file itself says the ids of its cases.
+pub fn case_id_of_file(file: &Loaded) -> Option<String> {
+    let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_own_case = match file.dialect {
+        Some(dialect) => super::dialect(dialect).is_some_and(Dialect::folder_is_suite),
+        // One that is broken so much that nobody knows it; files of the native format are called so.
+        None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
+    };
+    is_own_case.then(|| id_below(&file.path, &file.root))
+}
+
+/// The path of a file below its suite's folder, without the ending.
+pub fn id_below(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).with_extension("").to_string_lossy().into_owned()
+}
+
 /// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.
 fn untaken(id: String, taken: &[Case], path: &Path) -> String {
     if taken.iter().any(|case| case.id == id) {

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-pub use loading::{Loaded, Placed, load, load_text, merge_folders};
+pub use loading::{Loaded, Placed, case_id_of_file, load, load_text, merge_folders};
 pub use native::{case_value as case_to_native, encode as to_native};
 pub use reading::trigger_schema;
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
+use super::loading::id_below;
 use super::reading::{self, Kept};
 use super::told_apart;
 use super::{Dialect, Fit, Place, Raised, rules};
@@ -95,7 +96,7 @@ impl Dialect for Skillet {
             checks,
             context,
             meta,
-            ..reading::blank_case(case_id(source, place), String::new())
+            ..reading::blank_case(id_below(&source.path, &place.root), String::new())
         };
         Some(Suite {
             cases: vec![case],
@@ -108,12 +109,6 @@ impl Dialect for Skillet {
 
 fn folder_name(place: &Place) -> String {
     place.root.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned())
-}
-
-/// The path below the suite's folder, without the ending.
-fn case_id(source: &Source, place: &Place) -> String {
-    let below = source.path.strip_prefix(&place.root).unwrap_or(&source.path);
-    below.with_extension("").to_string_lossy().into_owned()
 }
 
 fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
@@ -374,7 +369,7 @@ mod tests {
             ("a.yml", "prompt: p\nexpected: e", Fit::Sure),
             ("a.yaml", "timestamp: t\npromt: p\nexpected: e", Fit::Sure),
             ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", Fit::Sure),
-            ("a.yaml", "name: n\nprompt: p", Fit::No),
+            ("a.yaml", "name: n\nprompt: p", Fit::Sure),
             ("a.yaml", "timestamp: t\nname: n", Fit::No),
             ("a.json", r#"{"prompt": "p", "expected": "e"}"#, Fit::Possible),
             ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, Fit::No),

@@ -52,8 +52,8 @@ pub fn is_skillet(source: &Source) -> bool {
     let root = &source.root;
     let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     let (prompt, expected) = (root.has("prompt"), root.has("expected"));
-    // With one of the two misspelt it is still this, and its author wants to hear about the other.
-    yaml && (prompt && expected || root.has("timestamp") && (prompt || expected))
+    // With one of the two missing or misspelt it is still this, and its author wants to hear about the other.
+    yaml && (prompt || expected)
 }
 
 fn mapping(source: &Source) -> Option<Told> {

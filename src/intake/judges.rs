@@ -9,8 +9,9 @@ use crate::agents::{claude_oracle, codex_oracle};
 use crate::gateway::{Gateway, Scrub};
 use crate::judge::{Cache, Cli, Judge, Limits, Transport as Way};
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
-use crate::model::{Check, CheckKind, Provider, Suite, Transport};
-use crate::pipeline::Stand;
+use crate::model::{By, Case, Check, CheckKind, Provider, Suite, Transport};
+use crate::pipeline::{Stand, SuiteMeans};
+use crate::plan::Planned;
 use crate::settings::{JUDGE_JOBS, Layers, Settings};
 
 /// The models that judge unless told otherwise.
@@ -57,7 +58,7 @@ impl Bench {
                 Way::cli(Cli::new(oracle, env.clone()), self.limits.clone())
             }
             false => {
-                let endpoint = endpoint(provider, gateway, env)?;
+                let endpoint = endpoint(provider, gateway.zip(stand), env)?;
                 let client = Client::new(endpoint).map_err(|error| error.to_string())?;
                 Way::api(client, self.limits.clone())
             }
@@ -89,7 +90,7 @@ fn by_cli(said: Transport, provider: Provider, installed: bool, stand: Option<St
 
 fn endpoint(
     provider: Provider,
-    gateway: Option<&Gateway>,
+    gateway: Option<(&Gateway, Stand)>,
     env: &BTreeMap<String, String>,
 ) -> Result<Endpoint, String> {
     let api = match (provider, gateway) {
@@ -101,8 +102,13 @@ fn endpoint(
     match gateway {
         // Each trial's judge gets an address of its own there, later. Until then it bears that of the
         // one who answers in the end, by which answers are known again.
-        Some(gateway) => {
+        Some((gateway, stand)) => {
             let own = Endpoint::from_env(api, env).map(|endpoint| endpoint.base_url);
+            // One that passes requests on needs what they are paid with.
+            match (stand, &own) {
+                (Stand::Record | Stand::Meter, Err(error)) => return Err(error.to_string()),
+                (Stand::Record | Stand::Meter | Stand::Script | Stand::Replay, _) => {}
+            }
             let base_url = own.unwrap_or_else(|_| format!("http://{}", gateway.address()));
             Ok(Endpoint { api, base_url, credential: Some(Credential::ApiKey(Secret::new("gateway"))) })
         }
@@ -112,6 +118,36 @@ fn endpoint(
 
 fn is_elsewhere(base_url: Option<&String>) -> bool {
     base_url.is_some_and(|url| !url.trim().is_empty() && !url.contains("://api.openai.com"))
+}
+
+/// Refuses to begin where a model is to be asked about one of these cases and none can be: agents would be paid
+/// for what nobody grades. Each case comes with the place of its suite.
+pub fn need_judges<'c>(
+    cases: impl IntoIterator<Item = (usize, &'c Case)>,
+    suites: &[Planned],
+    means: &[SuiteMeans],
+) -> Result<(), IntakeError> {
+    let mut problems = Vec::new();
+    for (at, case) in cases {
+        if let Err(why) = &means[at].judge
+            && case.checks.iter().any(asks_model)
+        {
+            let problem = format!("suite {}: {why}", suites[at].suite.name);
+            if !problems.contains(&problem) {
+                problems.push(problem);
+            }
+        }
+    }
+    if problems.is_empty() { Ok(()) } else { Err(IntakeError::NoJudge(problems)) }
+}
+
+/// Whether a check is decided by a model.
+fn asks_model(check: &Check) -> bool {
+    match &check.kind {
+        CheckKind::Judged(_) | CheckKind::Sections(_) => true,
+        CheckKind::Activation(activation) => activation.by == By::Predicted,
+        CheckKind::Exact(_) => false,
+    }
 }
 
 /// Why nobody can be asked what a suite wants judged, where its settings alone tell. Known before anything is

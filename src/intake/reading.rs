@@ -1,15 +1,16 @@
 //! Eval files, found and read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::given_away::GivenAway;
-use super::{Ask, IntakeError, slash_commands};
+use super::{Ask, IntakeError, missing, slash_commands};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, By, Found, Search};
-use crate::model::{Expect, SkillRef};
+use crate::discover::{self, By, Discovered, Found, Search};
+use crate::model::{Expect, SkillRef, counted};
+use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
 use crate::settings::{Projects, project_root};
 use crate::skill::Skill;
@@ -21,9 +22,61 @@ pub struct Reading {
     projects: Vec<PathBuf>,
     /// The skill under test, if the user names one.
     skill: Option<SkillRef>,
+    /// What the user should know of how the files were found.
+    pub notices: Vec<String>,
 }
 
+/// The codes of what is said of a skill that is not on this machine.
+const SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
+
 impl Reading {
+    /// Makes errors of the warnings about skills and files that a run would miss. The files themselves can
+    /// be used: only the cases that need what is missing cannot run.
+    pub fn refuse_missing(&mut self) {
+        for Loaded { lowered, .. } in &mut self.files {
+            let Some(mut suite) = lowered.suite.clone() else { continue };
+            if let Some(skill) = &self.skill {
+                suite.put_under_test(skill.clone());
+            }
+            let Missing { skills, files } = missing(&suite);
+            let diagnostics = &mut lowered.diagnostics;
+            if !skills.is_empty() && !diagnostics.raise_to_errors(&SKILL_CODES) {
+                skills.into_iter().for_each(|why| diagnostics.error("skill-not-found", None, why));
+            }
+            if !files.is_empty() && !diagnostics.raise_to_errors(&["file-not-found"]) {
+                for (case, why) in files {
+                    diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));
+                }
+            }
+        }
+    }
+
+    /// Whether a file that may hold a wanted case cannot be understood; and, in words, the other files that
+    /// cannot be understood.
+    pub fn invalid(&self, filter: &Filter) -> (bool, Vec<String>) {
+        let cases = self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        let ids: HashSet<&str> = cases.map(|case| case.id.as_str()).collect();
+        // An id that is spelt out and was found is not looked for in other files.
+        let is_found = |glob: &CaseGlob| glob.is_literal && ids.iter().any(|id| glob.matches(id));
+        let all_found = !filter.cases.is_empty() && filter.cases.iter().all(is_found);
+        let mut told = Vec::new();
+        let mut any = false;
+        for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
+            let may_be_wanted = match dialects::case_id_of_file(file) {
+                Some(id) => filter.wants_id(&id),
+                None => !all_found,
+            };
+            any |= may_be_wanted;
+            if !may_be_wanted {
+                told.push(format!(
+                    "{} cannot be understood, and holds none of the cases that are wanted",
+                    file.path.display()
+                ));
+            }
+        }
+        (any, told)
+    }
+
     pub fn has_errors(&self) -> bool {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
     }
@@ -59,8 +112,16 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         evals: ask.evals.clone(),
         home: env.get("HOME").map(PathBuf::from),
     };
-    let found = discover::discover(&search, &project_root)?;
-    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals());
+    let Discovered { files: found, skipped, skill: beside } = discover::discover(&search, &project_root)?;
+    if let (Some(skill), Some(beside)) = (&ask.skill, &beside) {
+        let problem = format!("{} has no evals, and --skill names {}", beside.display(), skill.display());
+        return Err(IntakeError::Missing(vec![problem]));
+    }
+    let mut notices: Vec<String> = beside
+        .iter()
+        .map(|skill| format!("{} has no evals of its own; it is the skill under test", skill.display()))
+        .collect();
+    let named_skill = ask.skill.clone().or_else(|| search.skill_of_evals()).or(beside);
     let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
     let mut projects = Projects::default();
     let skill = match &named_skill {
@@ -88,7 +149,25 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let beside = ask.with_skills.iter().filter_map(|path| skill_at(path).ok());
     let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
     slash_commands::review(&mut files, &projects, &named);
-    Ok(Reading { files, projects, skill })
+    notices.extend(skipped_in_words(skipped.iter().filter(|path| !given.has(path))));
+    Ok(Reading { files, projects, skill, notices })
+}
+
+/// `skipped 3 files: …`; `None` where none was skipped.
+fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p PathBuf>) -> Option<String> {
+    const MOST_NAMED: usize = 5;
+    let paths: Vec<&PathBuf> = skipped.collect();
+    let mut names: Vec<String> =
+        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    let more = paths.len().saturating_sub(MOST_NAMED);
+    names.extend((more > 0).then(|| format!("and {more} more")));
+    (!paths.is_empty()).then(|| {
+        format!(
+            "skipped {}: {} (no evals, ignored by git, or in a folder of dependencies; name a file to use it)",
+            counted(paths.len(), "file"),
+            names.join(", ")
+        )
+    })
 }
 
 pub(super) fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
@@ -111,7 +190,7 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
+    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
 }
 
 /// A suite that calls a skill by its own command with these arguments, once, and checks nothing.
@@ -128,7 +207,7 @@ pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("call.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None })
+    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.

@@ -102,7 +102,9 @@ fn named(
     env: &BTreeMap<String, String>,
 ) -> Result<Option<Placed>, IntakeError> {
     let reading = match read(ask, env) {
-        Err(IntakeError::Discover(DiscoverError::Missing(_) | DiscoverError::Nothing(_))) => return Ok(None),
+        Err(IntakeError::Discover(
+            DiscoverError::Missing(_) | DiscoverError::Nothing(_) | DiscoverError::Ignored { .. },
+        )) => return Ok(None),
         reading => reading?,
     };
     if reading.has_errors() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Check, Ratio, RelPath};
+use super::{Check, CheckKind, Ratio, RelPath};
 
 /// One question of the exam.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,23 @@ pub struct Case {
     /// A file with an output known to be good.
     pub oracle: Option<PathBuf>,
     pub meta: BTreeMap<String, Value>,
+}
+
+impl Case {
+    /// The code that comes with the case, each with what it is there for: its scripts, and checks that run
+    /// commands.
+    pub fn scripts(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let around = [("setup", &self.room.setup), ("teardown", &self.room.teardown)];
+        let around = around.into_iter().filter_map(|(what, script)| Some((what, script.clone()?)));
+        let checks = self.checks.iter().filter_map(|check| match &check.kind {
+            CheckKind::Exact(rule) if rule.runs_code() => Some(("check", rule.value().to_string())),
+            CheckKind::Exact(_)
+            | CheckKind::Judged(_)
+            | CheckKind::Sections(_)
+            | CheckKind::Activation(_) => None,
+        });
+        around.chain(checks)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

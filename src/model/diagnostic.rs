@@ -122,6 +122,16 @@ impl Diagnostics {
         self.push(Diagnostic { severity, code, message, span, help });
     }
 
+    /// Makes errors of the warnings with one of these codes. Gives whether there were any.
+    pub fn raise_to_errors(&mut self, codes: &[&str]) -> bool {
+        let mut any = false;
+        for warning in self.found.iter_mut().filter(|found| codes.contains(&found.code)) {
+            warning.severity = Severity::Error;
+            any = true;
+        }
+        any
+    }
+
     /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
     pub fn sort(&mut self) {
         self.found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));

@@ -17,6 +17,8 @@ pub enum Ended {
     /// It exited in a way that its own stream does not explain.
     Crashed,
     NotLaunched,
+    /// The agent was not started, because something that its case needs is missing or not allowed.
+    NotStarted,
     /// The room could not be made ready, so the agent was never asked.
     SetupFailed,
     /// A budget (turns, tokens, money) ended it.
@@ -25,7 +27,7 @@ pub enum Ended {
 }
 
 impl Ended {
-    pub const ALL: [Ended; 11] = [
+    pub const ALL: [Ended; 12] = [
         Ended::Finished,
         Ended::TimedOut,
         Ended::AskedUser,
@@ -34,6 +36,7 @@ impl Ended {
         Ended::ApiFailed,
         Ended::Crashed,
         Ended::NotLaunched,
+        Ended::NotStarted,
         Ended::SetupFailed,
         Ended::OverBudget,
         Ended::Cancelled,
@@ -50,6 +53,7 @@ impl Ended {
             Ended::ApiFailed => "api_failed",
             Ended::Crashed => "crashed",
             Ended::NotLaunched => "not_launched",
+            Ended::NotStarted => "not_started",
             Ended::SetupFailed => "setup_failed",
             Ended::OverBudget => "over_budget",
             Ended::Cancelled => "cancelled",
@@ -67,6 +71,7 @@ impl Ended {
             | Ended::ApiFailed
             | Ended::Crashed
             | Ended::NotLaunched
+            | Ended::NotStarted
             | Ended::SetupFailed
             | Ended::OverBudget
             | Ended::Cancelled => false,
@@ -83,8 +88,9 @@ impl Ended {
             Ended::ApiFailed => "the agent lost the model API",
             Ended::Crashed => "the agent crashed",
             Ended::NotLaunched => "the agent could not be started",
+            Ended::NotStarted => "the agent was not started",
             // No agent was asked to do anything.
-            Ended::SetupFailed => "the case was skipped: its setup failed",
+            Ended::SetupFailed => "the agent was not started: the setup script failed",
             Ended::OverBudget => "the agent went over its budget",
             Ended::Cancelled => "the agent was cancelled",
         }

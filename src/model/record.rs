@@ -129,7 +129,30 @@ impl SkillUse {
     }
 }
 
+/// How the note of a failed teardown script begins.
+const TEARDOWN_FAILED: &str = "teardown failed";
+
 impl TrialRecord {
+    /// Why the trial has no verdict, with what is known of the cause; `None` where it has one.
+    pub fn why_not_scored(&self) -> Option<String> {
+        let Verdict::NotScored(why) = &self.verdict else { return None };
+        let because = self.ended_because.as_deref().filter(|because| !because.is_empty());
+        Some(match because {
+            Some(because) => format!("{}: {because}", why.in_words()),
+            None => why.in_words(),
+        })
+    }
+
+    /// The note that says why a teardown script failed.
+    pub fn teardown_note(why: &str) -> String {
+        format!("{TEARDOWN_FAILED}: {why}")
+    }
+
+    /// The notes that say why teardown scripts failed.
+    pub fn failed_teardowns(&self) -> impl Iterator<Item = &String> {
+        self.notes.iter().filter(|note| note.starts_with(TEARDOWN_FAILED))
+    }
+
     /// Whether running it again would tell nothing new: it came to an end of its own and every
     /// required check has an answer.
     pub fn is_conclusive(&self) -> bool {

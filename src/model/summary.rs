@@ -99,7 +99,7 @@ pub struct PassRate {
     pub rate: Estimate,
     /// What it would be if every trial without a verdict had failed.
     pub worst: Option<f64>,
-    /// How many those are. Trials that were skipped on purpose are not among them.
+    /// How many those are.
     pub not_scored: u64,
 }
 
@@ -255,6 +255,12 @@ pub struct CaseSummary {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// Why trials have no verdict, each reason once. Of many reasons only the first are here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_scored_because: Vec<String>,
+    /// Trials whose teardown script failed. That changes no verdict.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub failed_teardowns: u64,
     /// How the agent's processes ended, and how often.
     pub endings: BTreeMap<String, u64>,
     #[serde(default)]
@@ -267,6 +273,11 @@ pub struct CaseSummary {
     #[serde(default)]
     pub fire_rate: Option<FireRate>,
     pub checks: Vec<CheckSummary>,
+}
+
+/// Whether a count is nothing worth writing down.
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl Summary {

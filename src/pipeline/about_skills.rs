@@ -10,7 +10,7 @@ use crate::gateway::{Prices, ScopeKind};
 use crate::judge::Sitting;
 use crate::marking::{Jury, SkillText, judge_skill};
 use crate::model::{Digest, Ended, SkillJudged, SkillRef, Suite, Why};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::run::Cancel;
 
 /// Asks about every skill that something is to be said of and was not yet, while others are at work.
@@ -79,8 +79,9 @@ impl Again {
 /// The skills of a plan whose texts are judged, each with where its suite stands there.
 fn judged_in(plan: &Plan) -> impl Iterator<Item = (usize, &SkillRef)> {
     asked_at(plan).into_iter().flat_map(|index| {
-        let suite = &plan.suites[index].suite;
-        let skills = suite.skills.iter().filter(|_| !suite.about_skill.is_empty());
+        let Planned { suite, missing, .. } = &plan.suites[index];
+        let can_be_read = missing.skills.is_empty();
+        let skills = suite.skills.iter().filter(move |_| can_be_read && !suite.about_skill.is_empty());
         skills.map(move |skill| (index, skill))
     })
 }

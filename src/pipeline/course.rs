@@ -185,7 +185,16 @@ impl Course {
         self.tell(&RunEvent::SkillJudged { judged });
     }
 
-    fn count(&mut self, record: Box<TrialRecord>) {
+    fn count(&mut self, mut record: Box<TrialRecord>) {
+        // What scripts printed goes into the summary, which nobody cleans afterwards.
+        record.ended_because = record.ended_because.map(|why| self.exam.scrubber.text(&why));
+        for note in &mut record.notes {
+            *note = self.exam.scrubber.text(note);
+        }
+        for note in record.failed_teardowns() {
+            let text = format!("{} #{}: {note}", record.case, record.attempt);
+            tell(&mut self.sinks, &RunEvent::Notice { text });
+        }
         self.tally.add(&record);
         self.failed |= record.verdict == Verdict::Fail;
         if let Some(cache) = self.exam.prior.cache.as_ref().filter(|_| record.is_conclusive()) {

@@ -131,6 +131,7 @@ fn is_passing(ended: Ended) -> bool {
         | Ended::AuthFailed
         | Ended::Crashed
         | Ended::NotLaunched
+        | Ended::NotStarted
         | Ended::SetupFailed
         | Ended::OverBudget
         | Ended::Cancelled => false,

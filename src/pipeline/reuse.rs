@@ -41,6 +41,10 @@ impl Prior {
         let kept = resumed.and_then(|run| records(run.path()).ok()).unwrap_or_default();
         let mut known = HashMap::new();
         for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
+            // A missing file and an empty one have the same key.
+            if plan.why_not_started(trial).is_some() {
+                continue;
+            }
             if let Some(record) = kept.get(&trial.id)
                 && record.is_conclusive()
                 && record.key.as_ref() == Some(key)

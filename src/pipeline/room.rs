@@ -88,8 +88,9 @@ pub async fn prepare<'p>(
         match prepared.script(exam, script).await {
             ScriptEnd::Done => prepared.workspace.begin(),
             ScriptEnd::Failed(why) => {
-                prepared.tear_down(exam).await;
-                return Err(failed(Ended::SetupFailed, why));
+                let notes = prepared.tear_down(exam).await;
+                let record = *failed(Ended::SetupFailed, why);
+                return Err(Box::new(TrialRecord { notes, ..record }));
             }
         }
     }
@@ -275,7 +276,7 @@ impl Prepared<'_> {
         let Some(script) = &self.case.room.teardown else { return Vec::new() };
         match self.script(exam, script).await {
             ScriptEnd::Done => Vec::new(),
-            ScriptEnd::Failed(why) => vec![format!("teardown failed: {why}")],
+            ScriptEnd::Failed(why) => vec![TrialRecord::teardown_note(&why)],
         }
     }
 

@@ -3,6 +3,7 @@
 //! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
 //! the disk.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
@@ -25,9 +26,32 @@ pub struct Planned {
     pub mode_text: Option<String>,
     /// Stands in for a skill command where an agent has none and the suite says nothing itself.
     pub derived_system: Option<String>,
+    pub missing: Missing,
+}
+
+/// What a suite names and this machine does not have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Missing {
+    /// Skills under test, a sentence each. Without them no case of the suite can run.
+    pub skills: Vec<String>,
+    /// Files and folders of single cases, by the ids of the cases.
+    pub files: BTreeMap<String, Vec<String>>,
+}
+
+impl Missing {
+    pub fn is_nothing(&self) -> bool {
+        self.skills.is_empty() && self.files.is_empty()
+    }
 }
 
 impl Planned {
+    /// Why a case cannot run on this machine; `None` if it can.
+    pub fn why_not_started(&self, case: &Case) -> Option<String> {
+        let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
+        let reasons = [self.missing.skills.as_slice(), files].concat();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
     /// How long an agent may work on a case. A case knows best how much there is to do in it.
     pub fn limit(&self, case: &Case) -> Duration {
         case.timeout.unwrap_or(self.settings.timeout.value)
@@ -71,14 +95,22 @@ impl Only {
 impl Filter {
     /// Whether it asks for a part of something.
     pub fn is_part_of(&self, suites: &[Planned]) -> bool {
+        self.shard.is_some() && suites.iter().any(|planned| self.wants_some_of(&planned.suite))
+    }
+
+    /// Whether it wants any case of a suite, whichever part of the whole that case falls into.
+    pub fn wants_some_of(&self, suite: &Suite) -> bool {
         let whole = Filter { shard: None, ..self.clone() };
-        let wanted =
-            |planned: &Planned| planned.suite.cases.iter().any(|case| whole.wants(&planned.suite, case));
-        self.shard.is_some() && suites.iter().any(wanted)
+        suite.cases.iter().any(|case| whole.wants(suite, case))
+    }
+
+    /// Whether a case of this id may be wanted.
+    pub fn wants_id(&self, id: &str) -> bool {
+        self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(id))
     }
 
     fn wants(&self, suite: &Suite, case: &Case) -> bool {
-        let named = self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(&case.id));
+        let named = self.wants_id(&case.id);
         let of_kind = match self.only {
             None => true,
             Some(Only::Activation) => is_activation(case),
@@ -102,16 +134,21 @@ fn is_activation(case: &Case) -> bool {
 mod glob {
     /// A shell-like pattern with `*` and `?`, over a whole id.
     #[derive(Debug, Clone)]
-    pub struct Pattern(regex::Regex);
+    pub struct Pattern {
+        regex: regex::Regex,
+        /// Whether it fits only the one id that it spells out.
+        pub is_literal: bool,
+    }
 
     impl Pattern {
         pub fn new(text: &str) -> Option<Self> {
             let escaped = regex::escape(text).replace(r"\*", ".*").replace(r"\?", ".");
-            regex::Regex::new(&format!("(?s)^(?:{escaped})$")).ok().map(Self)
+            let regex = regex::Regex::new(&format!("(?s)^(?:{escaped})$")).ok()?;
+            Some(Self { regex, is_literal: !text.contains(['*', '?']) })
         }
 
         pub fn matches(&self, id: &str) -> bool {
-            self.0.is_match(id)
+            self.regex.is_match(id)
         }
     }
 }
@@ -122,6 +159,12 @@ impl Plan {
     pub fn case(&self, trial: &Trial) -> (&Planned, &Case) {
         let planned = &self.suites[trial.suite];
         (planned, &planned.suite.cases[trial.case])
+    }
+
+    /// Why a trial cannot run on this machine; `None` if it can.
+    pub fn why_not_started(&self, trial: &Trial) -> Option<String> {
+        let (planned, case) = self.case(trial);
+        planned.why_not_started(case)
     }
 }
 

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use super::markup::cut;
 use super::{Form, Report, Results, safe};
-use crate::model::{CheckResult, TrialRecord, Verdict};
+use crate::model::{CheckResult, TrialRecord};
 
 /// For spreadsheets: one row for each check of each trial, and one for a trial that has none.
 pub static REPORT: Report = Report {
@@ -63,10 +63,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -> [String; COLUMNS.len()] {
     let condition = &record.condition;
-    let why = match &record.verdict {
-        Verdict::NotScored(why) => why.in_words(),
-        Verdict::Pass | Verdict::Fail => String::new(),
-    };
+    let why = record.why_not_scored().unwrap_or_default();
     let of_check = |cell: fn(&CheckResult) -> String| check.map(cell).unwrap_or_default();
     [
         text(&results.summary.run),

@@ -1,6 +1,6 @@
 //! Figures in a few words, with how sure they are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::safe;
 use crate::model::{
@@ -25,6 +25,16 @@ pub fn difference(of: Estimate) -> String {
         (Some(value), Some(low), Some(high)) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
         (Some(value), ..) => format!("{value:+.2}"),
     }
+}
+
+/// `the teardown script failed in 2 trials: a of s, b of s`; `None` where none failed.
+pub fn failed_teardowns(of: &Summary) -> Option<String> {
+    let failed: Vec<_> = of.cases.iter().filter(|case| case.failed_teardowns > 0).collect();
+    let trials: u64 = failed.iter().map(|case| case.failed_teardowns).sum();
+    let names: BTreeSet<String> =
+        failed.iter().map(|case| format!("{} of {}", case.id, case.suite)).collect();
+    let names = names.into_iter().collect::<Vec<String>>().join(", ");
+    (trials > 0).then(|| format!("the teardown script failed in {}: {names}", counted(trials, "trial")))
 }
 
 /// `4 of 6 trials passed, 1 failed, 1 not scored`.

@@ -100,7 +100,7 @@ fn outcome(record: &TrialRecord) -> String {
     match &record.verdict {
         Verdict::Pass => "passed".to_owned(),
         Verdict::Fail => message(record),
-        Verdict::NotScored(why) => why.in_words(),
+        Verdict::NotScored(_) => record.why_not_scored().unwrap_or_default(),
     }
 }
 
@@ -119,8 +119,7 @@ fn status(case: &CaseSummary, record: &TrialRecord) -> TestCaseStatus {
         }
         (Verdict::Fail, None) => broken(NonSuccessKind::Failure, "check failed", &message(record), record),
         (Verdict::NotScored(why), _) => {
-            let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            let words = format!("{}{because}", why.in_words());
+            let words = record.why_not_scored().unwrap_or_default();
             match is_broken(why) {
                 true => broken(NonSuccessKind::Error, "not scored", &words, record),
                 false => skipped(&words),
@@ -138,15 +137,14 @@ fn is_broken(why: &Why) -> bool {
             | Ended::AuthFailed
             | Ended::ApiFailed
             | Ended::Crashed
-            | Ended::NotLaunched => true,
-            Ended::Finished
-            | Ended::AskedUser
-            | Ended::SetupFailed
-            | Ended::OverBudget
-            | Ended::Cancelled => false,
+            | Ended::NotLaunched
+            | Ended::NotStarted
+            | Ended::SetupFailed => true,
+            Ended::Finished | Ended::AskedUser | Ended::OverBudget | Ended::Cancelled => false,
         },
-        Why::JudgeFailed(_) | Why::CheckFailed(_) | Why::InvalidArm(_) => true,
-        Why::NotJudged(_) | Why::NotTrusted => false,
+        // A CI that only counts failures and errors must not look green where scripts were not allowed to run.
+        Why::JudgeFailed(_) | Why::CheckFailed(_) | Why::InvalidArm(_) | Why::NotTrusted => true,
+        Why::NotJudged(_) => false,
     }
 }
 

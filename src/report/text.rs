@@ -7,6 +7,7 @@ use crate::model::{
     CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, FireRate, GateResult, SkillJudged, Standing,
     Summary, TrialRecord, Verdict, Why, counted,
 };
+use crate::store::RunInfo;
 
 /// The closing summary for a terminal: the verdict first.
 pub static REPORT: Report = Report {
@@ -59,6 +60,12 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let cost = figures::cost(summary);
     let tokens = summary.tokens.input + summary.tokens.output;
     writeln!(out, "  {FAINT}{:.1} s · {tokens} tokens · {cost}{FAINT:#}", summary.seconds)?;
+    if let Some(words) = figures::failed_teardowns(summary) {
+        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(&words), WIDEST))?;
+    }
+    if let Some(words) = way_on(results) {
+        writeln!(out, "  {words}")?;
+    }
     if results.info.scripted {
         let words = "the model's answers came from a script, so this run tests the evals, not a model";
         writeln!(out, "  {UNSURE}scripted{UNSURE:#}: {words}")?;
@@ -73,6 +80,20 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
+}
+
+/// The command that runs what is missing, where something is.
+fn way_on(results: &Results) -> Option<String> {
+    match results.summary.standing() {
+        Standing::Passed | Standing::Failed | Standing::Ungated => return None,
+        Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {}
+    }
+    // Grading again runs nothing that could be resumed.
+    if results.info.graded_from.is_some() {
+        return None;
+    }
+    let info = RunInfo { run: from_here(results), ..results.info.clone() };
+    Some(one_line(&info.way_on()))
 }
 
 /// Those that kept the run from beginning. Of the others the cases tell.
@@ -208,11 +229,13 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
     let shown = |text: &str| cut(&one_line(text), WIDEST);
     let deciding = deciding(&record);
     // A check that has no answer says itself why.
-    if let Verdict::NotScored(why) = &record.verdict
-        && deciding.is_empty()
-    {
-        let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-        writeln!(out, "      {}", shown(&format!("not scored: {}{because}", why.in_words())))?;
+    if let Some(why) = record.why_not_scored().filter(|_| deciding.is_empty()) {
+        // The first line says what happened; those below are what a script printed last.
+        let mut lines = why.lines();
+        writeln!(out, "      {}", shown(&format!("not scored: {}", lines.next().unwrap_or_default())))?;
+        for line in lines {
+            writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
+        }
     }
     if let Some(criteria) = CriteriaThresholds::in_words(&record.checks).filter(|_| failed) {
         writeln!(out, "      {}", shown(&format!("criteria: {criteria}")))?;

@@ -46,17 +46,48 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
         stdin: None,
     };
     let launch = walls.wrap(launch, folder);
-    let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts.txt") };
+    let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts-stderr.txt") };
+    // Setup and teardown write to the same files, one after the other.
+    let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
     let supervised = supervise(&launch, folder, marker, LIMIT, &output, cancel).await;
     if walls.have_a_first_process() {
         see_out(marker).await;
     }
-    match supervised.end {
-        ProcessEnd::Exited(0) => ScriptEnd::Done,
-        ProcessEnd::Exited(code) => ScriptEnd::Failed(format!("it exited with code {code}")),
-        ProcessEnd::Signalled(signal) => ScriptEnd::Failed(format!("signal {signal} killed it")),
-        ProcessEnd::TimedOut => ScriptEnd::Failed(format!("it took longer than {} seconds", LIMIT.as_secs())),
-        ProcessEnd::Cancelled => ScriptEnd::Failed("the run was stopped".to_owned()),
-        ProcessEnd::NotLaunched(why) => ScriptEnd::Failed(why),
-    }
+    let why = match supervised.end {
+        ProcessEnd::Exited(0) => return ScriptEnd::Done,
+        ProcessEnd::Exited(code) => format!("it exited with code {code}"),
+        ProcessEnd::Signalled(signal) => format!("signal {signal} killed it"),
+        ProcessEnd::TimedOut => format!("it took longer than {} seconds", LIMIT.as_secs()),
+        ProcessEnd::Cancelled => "the run was stopped".to_owned(),
+        ProcessEnd::NotLaunched(why) => why,
+    };
+    // Many scripts print what went wrong to standard output, and nothing to standard error.
+    let [stderr, stdout] = written_before;
+    let printed = last_lines(&output.stderr, stderr).or_else(|| last_lines(&output.stdout, stdout));
+    ScriptEnd::Failed(match printed {
+        Some(printed) => format!("{why}\n{printed}"),
+        None => why,
+    })
+}
+
+fn length(path: &Path) -> u64 {
+    path.metadata().map_or(0, |file| file.len())
+}
+
+/// How much of the end of a script's output is shown where it failed.
+const MOST_LINES: usize = 5;
+const MOST_BYTES: u64 = 2000;
+
+/// The last lines that a script wrote to a file after this many bytes; `None` if it wrote nothing.
+fn last_lines(path: &Path, written_before: u64) -> Option<String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path).ok()?;
+    let start = written_before.max(length(path).saturating_sub(MOST_BYTES));
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MOST_LINES)..];
+    (!last.is_empty()).then(|| last.join("\n"))
 }

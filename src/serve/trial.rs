@@ -76,10 +76,7 @@ pub async fn trial(
     let labels = Label::all(run.path()).unwrap_or_default();
     let labels: Vec<&Label> = labels.iter().filter(|label| label.trial == record.trial).collect();
     let files = tokio::task::block_in_place(|| files(&folder.join("files")));
-    let why = match &record.verdict {
-        Verdict::NotScored(why) => Some(why.in_words()),
-        Verdict::Pass | Verdict::Fail => None,
-    };
+    let why = record.why_not_scored();
     let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
     Ok(Json(json!({
         "run": run.id(), "record": record, "verdict": record.verdict.name(), "why": why,

@@ -166,13 +166,19 @@ impl<'n> Object<'n> {
 
     /// The known key that was perhaps meant by an unknown one, unless it is here as well.
     pub fn perhaps(&self, unknown: &str) -> Option<&'static str> {
-        let absent: Vec<&'static str> = self
-            .asked
-            .iter()
-            .copied()
-            .filter(|asked| !self.entries.iter().any(|entry| entry.key == *asked))
-            .collect();
-        closest(unknown, &absent)
+        closest(unknown, &self.absent().collect::<Vec<_>>())
+    }
+
+    /// The known key of which an unknown one is a misspelling, unless it is here as well. One that begins
+    /// with `_` is written so on purpose.
+    pub fn misspelt(&self, unknown: &str) -> Option<&'static str> {
+        self.absent().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    }
+
+    /// The known keys that are not here.
+    fn absent(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
+        self.asked.iter().copied().filter(move |asked| !is_here(asked))
     }
 
     /// Unknown keys as errors, with the known key that was perhaps meant.
@@ -234,6 +240,19 @@ pub fn wrong_type(node: &Node, key: &str, expected: &str, diagnostics: &mut Diag
         }
         _ => diagnostics.error("wrong-type", node.span, message),
     }
+}
+
+/// Whether a word differs from another only by how it is divided, by its case, or by a letter or two.
+fn is_misspelt(word: &str, meant: &str) -> bool {
+    let letters = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+    let (word, meant) = (letters(word), letters(meant));
+    // In a short word one other letter makes another word.
+    let most = match meant.chars().count() {
+        0..=3 => 0,
+        4..=6 => 1,
+        _ => 2,
+    };
+    strsim::damerau_levenshtein(&word, &meant) <= most
 }
 
 /// The known word that was perhaps meant.

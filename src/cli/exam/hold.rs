@@ -58,6 +58,14 @@ impl Carrying {
         let runtime = runtime().context("cannot start")?;
         let means = intake::means(&errand.plan.suites, &errand.ask, &errand.environment, &shared);
         let suites = runtime.block_on(means)?;
+        if !errand.ask.no_judge {
+            let plan = &errand.plan;
+            let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| {
+                !prior.known.contains_key(index) && plan.why_not_started(trial).is_none()
+            });
+            let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
+            intake::need_judges(cases, &plan.suites, &suites)?;
+        }
         let run_dir = errand.open_run(id)?;
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;

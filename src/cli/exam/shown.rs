@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::cli::counted;
 use crate::event::Sink;
 use crate::history::{Wanted, estimate};
-use crate::model::format_duration;
+use crate::model::{Trial, format_duration};
 use crate::pipeline::Prior;
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Suites, safe};
@@ -68,7 +68,10 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
 /// What it will take, by what it took before. A history that cannot be read is no reason not to run.
 pub fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs: usize) {
     let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
-    let to_run = plan.trials.iter().enumerate().filter(|(index, _)| !prior.known.contains_key(index));
+    let is_to_run = |index: &usize, trial: &Trial| {
+        !prior.known.contains_key(index) && plan.why_not_started(trial).is_none()
+    };
+    let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| is_to_run(index, trial));
     for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {
         let (planned, _) = plan.case(trial);
         let kind = Wanted {

@@ -1,27 +1,31 @@
 //! Code of an eval file runs on the user's machine, so the user must say that it may.
 
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 
 use anyhow::bail;
 
 use crate::cli::{counted, tell};
-use crate::model::{Case, CheckKind};
 use crate::plan::Plan;
 use crate::report::safe;
 
-/// Whether the plan's scripts may run. Without anyone to ask, what is not trusted does not begin.
+/// Whether the scripts of the planned trials may run. `false` only where the user wants to run the other
+/// cases without them. Where there is nobody to ask, or the user declines, nothing is run.
 pub fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
-    let scripts: Vec<String> = plan
-        .suites
-        .iter()
-        .flat_map(|planned| planned.suite.cases.iter().map(|case| (&planned.suite.name, case)))
-        .flat_map(|(suite, case)| {
-            scripts_of(case).map(move |(what, script)| {
-                let case = &case.id;
-                format!("{what} of {case} in suite {suite}:\n{script}")
-            })
-        })
-        .collect();
+    let selected: BTreeSet<(usize, usize)> =
+        plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
+    let mut scripts = Vec::new();
+    let mut cases_with_scripts = 0;
+    for (suite, case) in &selected {
+        let suite = &plan.suites[*suite].suite;
+        let case = &suite.cases[*case];
+        let before = scripts.len();
+        scripts.extend(
+            case.scripts()
+                .map(|(what, script)| format!("{what} of {} in suite {}:\n{script}", case.id, suite.name)),
+        );
+        cases_with_scripts += usize::from(scripts.len() > before);
+    }
     if trusted || scripts.is_empty() {
         return Ok(true);
     }
@@ -34,26 +38,23 @@ pub fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     for script in &scripts {
         say!("--- {}", safe(script));
     }
-    tell(&format!("Run {}? [y/N] ", counted(scripts.len(), "script")));
+    let others = selected.len() - cases_with_scripts;
+    let skip = match others {
+        0 => String::new(),
+        others => {
+            format!(", s = only the {} without scripts; the run stays incomplete", counted(others, "case"))
+        }
+    };
+    tell(&format!("Run {}? [y = yes, N = run nothing{skip}] ", counted(scripts.len(), "script")));
     std::io::stderr().flush()?;
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
-    let yes = matches!(answer.trim(), "y" | "Y" | "yes");
-    if !yes {
-        say!("not trusted: the cases with scripts are skipped");
-    }
-    Ok(yes)
-}
-
-/// The code that comes with a case, and what it is there for.
-fn scripts_of(case: &Case) -> impl Iterator<Item = (&'static str, String)> {
-    let around = [("setup", &case.room.setup), ("teardown", &case.room.teardown)];
-    let around = around.into_iter().filter_map(|(what, script)| Some((what, script.clone()?)));
-    let checks = case.checks.iter().filter_map(|check| match &check.kind {
-        CheckKind::Exact(rule) if rule.runs_code() => Some(("check", rule.value().to_string())),
-        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => {
-            None
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(true),
+        "s" | "S" | "skip" if others > 0 => {
+            say!("not trusted: {} with scripts not run", counted(cases_with_scripts, "case"));
+            Ok(false)
         }
-    });
-    around.chain(checks)
+        _ => bail!("the scripts were not trusted, so nothing was run"),
+    }
 }

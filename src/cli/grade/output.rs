@@ -14,7 +14,7 @@ use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
 use crate::judge::Scrub;
-use crate::model::{CheckResult, Network, Severity};
+use crate::model::{Case, CheckResult, Network, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded, safe};
@@ -61,6 +61,12 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             }
             false => None,
         };
+        if let Some(means) = &means {
+            let wanted = |case: &Case| cases.is_empty() || cases.iter().any(|glob| glob.matches(&case.id));
+            let all = suites.iter().enumerate();
+            let all = all.flat_map(|(at, planned)| planned.suite.cases.iter().map(move |case| (at, case)));
+            intake::need_judges(all.filter(|(_, case)| wanted(case)), &suites, means)?;
+        }
         let web = args.allow_network.then(|| Web::on(tokio::runtime::Handle::current()));
         let captured = Captured {
             network: web.as_ref().map(|web| web as &dyn Network),

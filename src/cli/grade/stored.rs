@@ -73,6 +73,10 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     // Before there is a record: what cannot begin leaves none.
     let shared = shared(args, &layers, &project)?;
     let means = runtime.block_on(intake::means(&plan.suites, &ask, &environment, &shared))?;
+    if !args.no_judge {
+        let marked = plan.trials.iter().filter(|trial| old[&trial.id].ended.can_be_marked());
+        intake::need_judges(marked.map(|trial| (trial.suite, plan.case(trial).1)), &plan.suites, &means)?;
+    }
     let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
     let graded_from = Some(from.id().to_owned());
     let (scripted, replayed) = (made.scripted, made.replayed);

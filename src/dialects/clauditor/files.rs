@@ -3,6 +3,7 @@ use std::path::Path;
 
 use super::keys::list;
 use crate::model::{Access, Diagnostics, Fixture, LooksAt, RelPath, Span};
+use crate::skill::tidy;
 use crate::tree::{Node, Object, text_of};
 
 /// The declared inputs: files below the spec's folder, each laid flat into the workspace.
@@ -39,7 +40,15 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
         return wrong(format!("\"{text}\" is absolute; inputs are relative to the spec's folder"));
     }
     let Ok(resolved) = folder.join(text).canonicalize() else {
-        return wrong(format!("\"{text}\" does not exist below {}", folder.display()));
+        let declared = tidy(&folder.join(text));
+        if !declared.starts_with(tidy(folder)) {
+            return wrong(format!("\"{text}\" leads out of the spec's folder"));
+        }
+        // Only the case that needs it cannot run; whether skills are activated can still be tested.
+        let message = format!("\"{text}\" does not exist below {}", folder.display());
+        diagnostics.warning("file-not-found", node.span, message);
+        let to = declared.file_name().and_then(|name| name.to_str()).and_then(RelPath::new)?;
+        return Some(Fixture { from: declared, to, access: Access::Mutable });
     };
     let Ok(root) = folder.canonicalize() else {
         return wrong(format!("{} cannot be resolved", folder.display()));

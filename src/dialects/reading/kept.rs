@@ -47,12 +47,15 @@ impl Kept {
                 );
                 continue;
             }
+            let misspelt = object.misspelt(&entry.key);
+            let meant = misspelt.or_else(|| object.perhaps(&entry.key));
             diagnostics.push(Diagnostic {
-                severity: Severity::Notice,
+                // What a misspelt key should do is not done, and a run must not hide that.
+                severity: if misspelt.is_some() { Severity::Warning } else { Severity::Notice },
                 code: "unknown-key",
                 message: format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key),
                 span: Some(entry.key_span),
-                help: object.perhaps(&entry.key).map(|known| format!("did you mean \"{known}\"?")),
+                help: meant.map(|known| format!("did you mean \"{known}\"?")),
             });
         }
         meta

@@ -67,10 +67,7 @@ fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 /// What was wrong, a line a check.
 fn message(record: &TrialRecord) -> String {
     let mut lines = Vec::new();
-    if let Verdict::NotScored(why) = &record.verdict {
-        let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-        lines.push(format!("not scored: {}{because}", why.in_words()));
-    }
+    lines.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
     let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
     lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
     lines.push(format!("run {} with {}", record.attempt, record.condition.agent));

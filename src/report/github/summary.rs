@@ -99,9 +99,7 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             if record.verdict == Verdict::Pass {
                 continue;
             }
-            if let Verdict::NotScored(why) = &record.verdict {
-                wrong.push(format!("not scored: {}", why.in_words()));
-            }
+            wrong.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
             let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
             wrong.extend(failed.take(MOST_CHECKS).map(in_words));
             break;

@@ -201,7 +201,7 @@ fn first_trouble(results: &Results, case: &CaseSummary) -> std::io::Result<Optio
         let failed = record.checks.iter().find(|check| check.required && check.verdict == Verdict::Fail);
         let words = match (&record.verdict, failed) {
             (Verdict::Pass, _) => continue,
-            (Verdict::NotScored(why), _) => why.in_words(),
+            (Verdict::NotScored(_), _) => record.why_not_scored().unwrap_or_default(),
             (Verdict::Fail, Some(check)) => format!("{}: {}", check.check, check.rationale),
             (Verdict::Fail, None) => CriteriaThresholds::in_words(&record.checks)
                 .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
@@ -242,13 +242,7 @@ fn one_trial(
     facts.extend(record.cost_usd.map(|usd| format!("${usd:.4}")));
     facts.extend(record.model.as_deref().map(html));
     facts.extend(record.fired.map(|fired| if fired { "fired" } else { "did not fire" }.to_owned()));
-    let why = match &record.verdict {
-        Verdict::NotScored(why) => {
-            let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            html(&cut(&format!("{}{because}", why.in_words()), LONGEST_TEXT))
-        }
-        Verdict::Pass | Verdict::Fail => String::new(),
-    };
+    let why = record.why_not_scored().map(|why| html(&cut(&why, LONGEST_TEXT))).unwrap_or_default();
     let open = if stand == Stand::Passed { "" } else { " open" };
     writeln!(
         out,

@@ -99,12 +99,9 @@ pub fn by_rate(case: &CaseSummary) -> Option<String> {
 
 fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     let said = |text: &str| plain(&cut(text, LONGEST_TEXT));
-    let head = match &record.verdict {
-        Verdict::NotScored(why) => {
-            let because = record.ended_because.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
-            format!("not scored: {}{because}", why.in_words())
-        }
-        Verdict::Fail | Verdict::Pass => "failed".to_owned(),
+    let head = match record.why_not_scored() {
+        Some(why) => format!("not scored: {why}"),
+        None => "failed".to_owned(),
     };
     writeln!(out, "- Run {} {}", record.attempt, said(&head))?;
     if let Some(criteria) = CriteriaThresholds::in_words(&record.checks) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::grading::{Graded, Metrics, rounded, tokens};
 use super::numbers::Numbers;
 use super::{Eval, Shape};
-use crate::model::{CaseSummary, TrialRecord, Verdict};
+use crate::model::{CaseSummary, TrialRecord};
 use crate::report::results::Results;
 use crate::report::{printable, when};
 
@@ -98,8 +98,8 @@ impl Benchmark {
         let (Eval { id, name }, attempt) = (eval, record.attempt);
         self.executor.seen.extend(record.model.clone());
         self.analyzer.seen.extend(record.judging.as_ref().map(|judging| judging.model.clone()));
-        if let Verdict::NotScored(why) = &record.verdict {
-            let why = printable(&why.in_words());
+        if let Some(why) = record.why_not_scored() {
+            let why = printable(&why);
             self.notes
                 .push(format!("eval {id} ({name}), {configuration}, run {attempt} is not scored: {why}"));
         } else if graded.silent > 0 {

@@ -245,10 +245,7 @@ impl<'b> Batch<'b> {
         if let Some(before) = before {
             self.change.execute("DELETE FROM said WHERE rowid = ?1", [before])?;
         }
-        let why = match &record.verdict {
-            Verdict::NotScored(why) => Some(why.in_words()),
-            Verdict::Pass | Verdict::Fail => None,
-        };
+        let why = record.why_not_scored();
         let judged = || record.checks.iter().filter(|check| check.scale.is_some());
         let told = |verdict: &Verdict| !matches!(verdict, Verdict::NotScored(_));
         let shares: Vec<f64> = judged().filter_map(|check| check.share()).collect();

@@ -1,0 +1,185 @@
+//! The eval files below a folder, and what was left out there.
+
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use ignore::WalkState;
+use ignore::gitignore::Gitignore;
+
+use super::looks::{Looks, Syntax};
+use super::{By, Found};
+use crate::skill::SKILL_FILE;
+
+/// What lies below a folder.
+#[derive(Debug, Default)]
+pub struct Below {
+    pub found: Vec<Found>,
+    /// Files that look like evals, or lie among evals, and were not taken.
+    pub skipped: Vec<PathBuf>,
+}
+
+/// Folders that never hold anyone's evals, unless they are named themselves.
+const LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
+
+/// Folders of records, in which nobody looks for evals.
+const RECORDS: [&str; 2] = [".git", ".practicum"];
+
+/// Every eval file below a folder, as git sees the folder. Links to folders are not followed, so that
+/// none can lead in circles; one to a file counts unless the file itself is there.
+pub fn below(folder: &Path) -> Below {
+    let seen = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+    let walk = ignore::WalkBuilder::new(folder)
+        .hidden(false)
+        .require_git(false)
+        // Only what the project itself commits decides, not what this machine happens to ignore.
+        .ignore(false)
+        .git_global(false)
+        .git_exclude(false)
+        // Whoever names a folder that git ignores wants what is in it.
+        .parents(!is_ignored(folder))
+        .follow_links(false)
+        .threads(threads)
+        .filter_entry(|entry| {
+            let left_out = LEFT_OUT.iter().chain(&RECORDS).any(|name| entry.file_name() == *name);
+            entry.depth() == 0 || !left_out
+        })
+        .build_parallel();
+    walk.run(|| {
+        Box::new(|entry| {
+            if let Ok(entry) = entry
+                && is_file(&entry)
+                && let looks = Looks::of(entry.path())
+                && looks != Looks::Other
+                && let Ok(mut seen) = seen.lock()
+            {
+                let (linked, root) = (entry.path_is_symlink(), folder.to_owned());
+                let file = Found { file: entry.into_path(), root, skill: None, by: By::Search };
+                seen.push((linked, file, looks));
+            }
+            WalkState::Continue
+        })
+    });
+    let seen = without_doubles(seen.into_inner().unwrap_or_default());
+    let mut all = taken(folder, seen);
+    all.skipped.extend(ignored_evals(folder, &all.found));
+    all.skipped.sort();
+    all
+}
+
+/// A link is what it leads to.
+fn is_file(entry: &ignore::DirEntry) -> bool {
+    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && entry.path().is_file())
+}
+
+/// Each file once: itself where it is there, else the first link to it.
+fn without_doubles(mut seen: Vec<(bool, Found, Looks)>) -> Vec<(Found, Looks)> {
+    // Only a link leads to what was seen already.
+    if seen.iter().any(|(linked, ..)| *linked) {
+        seen.sort();
+        let mut real = HashSet::new();
+        let mut once = |found: &Found| {
+            real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
+        };
+        seen.retain(|(_, found, _)| once(found));
+    }
+    seen.into_iter().map(|(_, found, looks)| (found, looks)).collect()
+}
+
+/// Tells the evals from the other files. Among evals, a file that is half an eval is one whose author forgot
+/// something, so that it is read, and the reader says what is missing.
+fn taken(folder: &Path, seen: Vec<(Found, Looks)>) -> Below {
+    let parents = |syntax: Syntax| -> BTreeSet<PathBuf> {
+        let of_kind = seen.iter().filter(|(_, looks)| *looks == Looks::Evals(syntax));
+        of_kind.filter_map(|(found, _)| found.file.parent().map(Path::to_owned)).collect()
+    };
+    let (yaml, json) = (parents(Syntax::Yaml), parents(Syntax::Json));
+    let beside = |file: &Path, syntax: Syntax| {
+        let folders = match syntax {
+            Syntax::Yaml => &yaml,
+            Syntax::Json => &json,
+        };
+        file.parent().is_some_and(|parent| folders.contains(parent))
+    };
+    let yaml_root = eval_folder(folder, &yaml);
+    let among = |file: &Path| yaml_root.as_ref().is_some_and(|root| file.starts_with(root));
+    let mut all = Below::default();
+    for (found, looks) in seen {
+        let file = &found.file;
+        let is_taken = match looks {
+            Looks::Named | Looks::Evals(_) => true,
+            Looks::HalfAnEval(Syntax::Yaml) => among(file),
+            Looks::HalfAnEval(Syntax::Json) => beside(file, Syntax::Json),
+            Looks::Unfinished(syntax) => beside(file, syntax),
+            Looks::Data(_) | Looks::Other => false,
+        };
+        if is_taken {
+            all.found.push(found);
+        } else if !yaml.is_empty() && among(file) && is_yaml(looks) {
+            all.skipped.push(found.file);
+        }
+    }
+    all
+}
+
+fn is_yaml(looks: Looks) -> bool {
+    matches!(
+        looks,
+        Looks::HalfAnEval(Syntax::Yaml) | Looks::Unfinished(Syntax::Yaml) | Looks::Data(Syntax::Yaml)
+    )
+}
+
+/// The folder that is there for evals of one file each: the one that the user names, unless it is a whole
+/// project or a skill; there, the folder that holds all such evals. `None` where nothing says that there is one.
+fn eval_folder(named: &Path, with_evals: &BTreeSet<PathBuf>) -> Option<PathBuf> {
+    let is_more = [".git", "practicum.toml", SKILL_FILE].iter().any(|name| named.join(name).exists());
+    if !is_more {
+        return Some(named.to_owned());
+    }
+    let mut folders = with_evals.iter();
+    let first = folders.next()?.clone();
+    let common = |above: PathBuf, folder: &PathBuf| {
+        above.ancestors().find(|above| folder.starts_with(above)).map(Path::to_owned).unwrap_or_default()
+    };
+    Some(folders.fold(first, common))
+}
+
+/// Whether git ignores a folder as a whole.
+fn is_ignored(folder: &Path) -> bool {
+    const DEEPEST: usize = 64;
+    for above in folder.ancestors().skip(1).take(DEEPEST) {
+        let rules = Gitignore::new(above.join(".gitignore")).0;
+        if rules.matched_path_or_any_parents(folder, true).is_ignore() {
+            return true;
+        }
+        if above.join(".git").exists() {
+            return false;
+        }
+    }
+    false
+}
+
+/// How much is looked at to tell the user what was left out: enough to notice a slip, and not a whole tree of
+/// dependencies.
+const MOST_ENTRIES: usize = 20_000;
+const MOST_READ: usize = 2_000;
+
+/// The eval files that git ignores, or that lie in folders of dependencies and build results.
+fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
+    let known: HashSet<&Path> = found.iter().map(|found| found.file.as_path()).collect();
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(|entry| entry.depth() == 0 || !RECORDS.iter().any(|name| entry.file_name() == *name))
+        .build();
+    let files = walk
+        .take(MOST_ENTRIES)
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let candidates = files.map(ignore::DirEntry::into_path).filter(|path| {
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        matches!(ending, Some("json" | "yaml" | "yml")) && !known.contains(path.as_path())
+    });
+    candidates.take(MOST_READ).filter(|path| Looks::of(path).holds_evals()).collect()
+}

@@ -1,0 +1,141 @@
+//! What a file looks like, by its name and its first words.
+
+use std::io::Read;
+use std::path::Path;
+
+/// Names that say what a file is.
+pub const NAMES: [&str; 5] =
+    ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
+pub const ENDINGS: [&str; 3] = [".practicum.yaml", ".practicum.yml", ".eval.json"];
+
+/// What a file looks like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Looks {
+    /// Its name says that it holds evals.
+    Named,
+    /// Its content says so.
+    Evals(Syntax),
+    /// An eval that lacks a part: it has one of the keys that every eval of its format has.
+    HalfAnEval(Syntax),
+    /// It is empty or a list. Among evals that is one that was never finished; elsewhere it is anything.
+    Unfinished(Syntax),
+    /// YAML or JSON of another kind.
+    Data(Syntax),
+    /// Nothing that could hold evals.
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Syntax {
+    Yaml,
+    Json,
+}
+
+impl Looks {
+    pub fn of(path: &Path) -> Self {
+        let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Looks::Other };
+        if NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+            return Looks::Named;
+        }
+        let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        match (is_yaml, name.ends_with(".json")) {
+            (true, _) => head(path).map_or(Looks::Other, |text| yaml(&text)),
+            (false, true) => head(path).map_or(Looks::Other, |text| json(&text)),
+            (false, false) => Looks::Other,
+        }
+    }
+
+    /// Whether it holds evals, by its name or its content.
+    pub fn holds_evals(self) -> bool {
+        matches!(self, Looks::Named | Looks::Evals(_))
+    }
+}
+
+fn yaml(text: &str) -> Looks {
+    let text = text.trim_start_matches('\u{feff}');
+    let has_key = |key: &str| text.lines().any(|line| has_top_key(line, key));
+    let (prompt, expected) = (has_key("prompt"), has_key("expected"));
+    // One of the two may be misspelt, and must not take its eval out of the suite unseen.
+    if prompt && expected || has_key("timestamp") && (prompt || expected) {
+        return Looks::Evals(Syntax::Yaml);
+    }
+    let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(['#', '%']) && *line != "---";
+    let first = text.lines().find(is_said);
+    let is_list = first.is_some_and(|line| line.trim_start().starts_with(['-', '[']));
+    let in_list = |line: &str, key: &str| {
+        line.strip_prefix("- ").is_some_and(|item| has_top_key(item.trim_start(), key))
+            || line.trim_start() != line && has_top_key(line.trim_start(), key)
+    };
+    let is_list_of_evals =
+        is_list && text.lines().any(|line| in_list(line, "prompt") || in_list(line, "expected"));
+    match first {
+        _ if prompt || expected || is_list_of_evals => Looks::HalfAnEval(Syntax::Yaml),
+        None => Looks::Unfinished(Syntax::Yaml),
+        Some(_) if is_list => Looks::Unfinished(Syntax::Yaml),
+        Some(_) => Looks::Data(Syntax::Yaml),
+    }
+}
+
+fn json(text: &str) -> Looks {
+    let has_key = |key: &str| text.contains(&format!("\"{key}\""));
+    let holds_evals = has_key("test_cases")
+        || has_key("negative_cases")
+        || has_key("should_trigger") && has_key("query")
+        || has_key("expected_skill")
+        || has_key("expectation") && has_key("prompt")
+        || has_key("expectations") && has_key("prompt")
+        || has_key("evals") && has_key("prompt")
+        || has_key("rubric") && has_key("input");
+    match text.trim() {
+        _ if holds_evals => Looks::Evals(Syntax::Json),
+        "" | "[]" => Looks::Unfinished(Syntax::Json),
+        list if list.starts_with('[') && (has_key("query") || has_key("should_trigger")) => {
+            Looks::HalfAnEval(Syntax::Json)
+        }
+        _ => Looks::Data(Syntax::Json),
+    }
+}
+
+/// Whether a line of YAML begins with a key that nothing encloses, quoted or not.
+fn has_top_key(line: &str, key: &str) -> bool {
+    let plain = |line: &str| line.strip_prefix(key).map(str::to_owned);
+    let quoted =
+        |quote: char| line.strip_prefix(quote)?.strip_prefix(key)?.strip_prefix(quote).map(str::to_owned);
+    let after = plain(line).or_else(|| quoted('"')).or_else(|| quoted('\''));
+    after.is_some_and(|after| after.trim_start().starts_with(':'))
+}
+
+/// How much of a file is looked at before deciding whether it is worth reading.
+const HEAD: u64 = 16 * 1024;
+
+fn head(path: &Path) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(HEAD).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_an_eval_is_told_from_other_data() {
+        use Looks::{Data, Evals, HalfAnEval, Unfinished};
+        use Syntax::Yaml;
+        for (text, expected) in [
+            ("prompt: p\nexpected: e\n", Evals(Yaml)),
+            ("name: n\nprompt: p\n", HalfAnEval(Yaml)),
+            ("name: n\n\"expected\": e\n", HalfAnEval(Yaml)),
+            ("- prompt: p\n  expected: e\n", HalfAnEval(Yaml)),
+            ("- name: n\n  prompt: p\n", HalfAnEval(Yaml)),
+            ("", Unfinished(Yaml)),
+            ("# nothing yet\n---\n", Unfinished(Yaml)),
+            ("- a\n- b\n", Unfinished(Yaml)),
+            ("[a, b]\n", Unfinished(Yaml)),
+            ("port: 80\n", Data(Yaml)),
+            ("jobs:\n  prompt: p\n", Data(Yaml)),
+        ] {
+            assert_eq!(yaml(text), expected, "{text}");
+        }
+    }
+}
