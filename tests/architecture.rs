@@ -14,6 +14,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("llm", &["model"]),
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score"]),
+    ("project_files", &["skill"]),
     ("discover", &["skill"]),
     ("git_ref", &["skill"]),
     ("versions", &["model", "git_ref", "skill"]),
@@ -24,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("settings", &["model", "tree", "agents"]),
     ("probe", &["model"]),
     ("plan", &["model", "probe", "settings"]),
-    ("stage", &["model", "skill"]),
+    ("stage", &["model", "project_files", "skill"]),
     ("observe", &["model", "agents"]),
     ("gateway", &["model", "tree", "llm"]),
     ("sandbox", &["model", "agents"]),
@@ -39,7 +40,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("self_test", &["model", "captured", "marking", "quality", "stage"]),
     ("captured", &["model", "aggregate", "gateway", "judge", "marking", "pipeline", "plan", "run", "score"]),
     ("testing", &["model", "captured", "intake", "plan", "report", "run", "settings"]),
-    ("key", &["model", "agents", "dialects", "plan", "skill"]),
+    ("key", &["model", "agents", "dialects", "plan", "project_files", "skill"]),
     ("store", &["model", "event"]),
     ("transcript", &["model", "agents", "store"]),
     (
@@ -75,7 +76,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         "intake",
         &[
             "model", "agents", "dialects", "discover", "gateway", "judge", "llm", "modes", "pipeline",
-            "plan", "quality", "sandbox", "settings", "skill", "store", "tree",
+            "plan", "project_files", "quality", "sandbox", "settings", "skill", "store", "tree",
         ],
     ),
     (
