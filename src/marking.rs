@@ -80,10 +80,18 @@ pub struct Marked {
 }
 
 impl Jury<'_> {
-    fn bill(&self, usage: Usage) -> Option<Judging> {
+    /// What judging since `started` took.
+    fn bill(&self, usage: Usage, started: jiff::Timestamp) -> Option<Judging> {
         let (judge, prices) = (self.judge.as_ref().ok()?, self.prices?);
         let model = judge.model().to_owned();
-        (!usage.is_none()).then(|| Judging { cost_usd: prices.cost(&model, usage), model, usage })
+        let seconds = jiff::Timestamp::now().duration_since(started).as_secs_f64().max(0.0);
+        (!usage.is_none()).then(|| Judging {
+            cost_usd: prices.cost(&model, usage),
+            model,
+            usage,
+            started: Some(started.to_string()),
+            seconds: Some(seconds),
+        })
     }
 
     /// What the gateway has to tell once the judge is done there.
@@ -114,8 +122,9 @@ impl Sheet<'_> {
         jury: &Jury<'_>,
         findings: Vec<Option<Finding>>,
     ) -> Marked {
+        let started = jiff::Timestamp::now();
         let marks = self.judge(seen, workspace, given, jury).await;
-        let judging = jury.bill(marks.usage);
+        let judging = jury.bill(marks.usage, started);
         Marked { judging, ..self.gather(seen, findings, marks) }
     }
 

@@ -4,7 +4,7 @@ use anyhow::anyhow;
 
 use super::report::Reports;
 use super::{complain, print};
-use crate::model::{TrialRecord, Verdict, Vote, counted};
+use crate::model::{Scale, TrialRecord, Verdict, Vote, counted};
 use crate::report::{Results, safe, shown_path};
 use crate::settings::project_root;
 use crate::store::{RunDir, records};
@@ -83,7 +83,9 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
             Verdict::Fail => "✗",
             Verdict::NotScored(_) => "?",
         };
-        out.push_str(&format!("  {mark} {}: {}\n", safe(&check.check), safe(&check.rationale)));
+        let score = check.score.filter(|_| check.scale == Some(Scale::OneToFive));
+        let score = score.map(|score| format!(" {score} of 5")).unwrap_or_default();
+        out.push_str(&format!("  {mark} {}{score}: {}\n", safe(&check.check), safe(&check.rationale)));
         let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
         let votes = Vote::agreement(&check.votes);
         let lines = check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes);

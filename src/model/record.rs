@@ -56,6 +56,11 @@ pub struct Judging {
     pub usage: Usage,
     /// `None` if nobody knows the model's price.
     pub cost_usd: Option<f64>,
+    /// When the judge was first asked, in UTC, and how long it took. Earlier runs did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
 }
 
 /// Which skills a trial was about, and which were taken up.
