@@ -235,6 +235,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         remarks: Remarks::default(),
         predicted: None,
         judging: None,
+        judged_by: None,
     }
 }
 

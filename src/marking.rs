@@ -11,9 +11,9 @@ pub use about_skill::{SkillText, judge_skill};
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
-    Verdict, Why, WorkspaceView,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, JudgedBy,
+    Judging, Leave, Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -77,21 +77,22 @@ pub struct Marked {
     /// What is worth telling of the judge, and changes no verdict.
     pub notes: Vec<String>,
     pub judging: Option<Judging>,
+    /// `None` where no judge was to be asked.
+    pub judged_by: Option<JudgedBy>,
 }
 
 impl Jury<'_> {
-    /// What judging since `started` took.
-    fn bill(&self, usage: Usage, started: jiff::Timestamp) -> Option<Judging> {
+    fn bill(&self, usage: Usage) -> Option<Judging> {
         let (judge, prices) = (self.judge.as_ref().ok()?, self.prices?);
         let model = judge.model().to_owned();
+        (!usage.is_none()).then(|| Judging { cost_usd: prices.cost(&model, usage), model, usage })
+    }
+
+    /// The judge that was at work since then. `None` if there is none.
+    fn judged_by(&self, started: jiff::Timestamp) -> Option<JudgedBy> {
+        let model = self.judge.as_ref().ok()?.model().to_owned();
         let seconds = jiff::Timestamp::now().duration_since(started).as_secs_f64().max(0.0);
-        (!usage.is_none()).then(|| Judging {
-            cost_usd: prices.cost(&model, usage),
-            model,
-            usage,
-            started: Some(started.to_string()),
-            seconds: Some(seconds),
-        })
+        Some(JudgedBy { model, started: started.to_string(), seconds })
     }
 
     /// What the gateway has to tell once the judge is done there.
@@ -124,8 +125,9 @@ impl Sheet<'_> {
     ) -> Marked {
         let started = jiff::Timestamp::now();
         let marks = self.judge(seen, workspace, given, jury).await;
-        let judging = jury.bill(marks.usage, started);
-        Marked { judging, ..self.gather(seen, findings, marks) }
+        let judging = jury.bill(marks.usage);
+        let judged_by = self.needs_judge(seen).then(|| jury.judged_by(started)).flatten();
+        Marked { judging, judged_by, ..self.gather(seen, findings, marks) }
     }
 
     /// What code alone can say. Checks may run programs and read large files, which others need not wait
@@ -218,6 +220,7 @@ impl Sheet<'_> {
             remarks: marks.remarks,
             notes: marks.notes,
             judging: None,
+            judged_by: None,
         }
     }
 

@@ -122,6 +122,7 @@ fn recorded(
         predicted: marked.predicted,
         remarks: marked.remarks,
         judging: marked.judging,
+        judged_by: marked.judged_by,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -222,6 +223,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         remarks: Remarks::default(),
         predicted: prediction_wanted(case),
         judging: None,
+        judged_by: None,
     }
 }
 

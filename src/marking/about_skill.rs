@@ -28,7 +28,6 @@ impl SkillText {
 pub async fn judge_skill(suite: &Suite, skill: &SkillRef, text: &SkillText, jury: &Jury<'_>) -> SkillJudged {
     let statements: Vec<Statement<'_>> =
         suite.about_skill.iter().map(|about| Statement { id: &about.id, judged: &about.judged }).collect();
-    let started = jiff::Timestamp::now();
     let marks = match (&jury.judge, &text.0) {
         (Err(why), _) => unanswered(&statements, why),
         (Ok(_), Err(why)) => unanswered(&statements, &Why::CheckFailed(why.clone())),
@@ -49,7 +48,7 @@ pub async fn judge_skill(suite: &Suite, skill: &SkillRef, text: &SkillText, jury
         suite: suite.name.clone(),
         skill: skill.name.clone(),
         text: text.digest(),
-        judging: jury.bill(marks.usage, started),
+        judging: jury.bill(marks.usage),
         checks: marks.marks.into_iter().map(|mark| found(Need::Advisory, scale(&mark), mark)).collect(),
         notes: marks.notes,
     }

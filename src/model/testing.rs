@@ -28,6 +28,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         remarks: Remarks::default(),
         predicted: None,
         judging: None,
+        judged_by: None,
     }
 }
 

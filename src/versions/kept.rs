@@ -395,8 +395,8 @@ mod tests {
             .map(|[version, parent, result]| (version, parent, result))
             .collect();
         let expected = [
-            ("v0", "none", "none"),
-            ("v1", "v0", "baseline"),
+            ("v0", "none", "baseline"),
+            ("v1", "v0", "none"),
             ("v2", "v1", "tie"),
             ("v3", "v1", "lost"),
         ];

@@ -5,7 +5,8 @@ use super::common::Project;
 /// Lists its workspace with the times of the files, and says nothing else.
 const AGENT: &str = r#"
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[]}"
-find . \( -type f -o -type l \) -printf '%P@%Ts\n' | sort | sed 's/.*/{"type":"text","text":"[&]"}/'
+list=$(find . \( -type f -o -type l \) -printf '[%P@%Ts]\n' | sort | tr -d '\n')
+echo "{\"type\":\"text\",\"text\":\"$list\"}"
 echo '{"type":"end","ending":"finished"}'
 "#;
 

@@ -156,4 +156,31 @@ fn skill_creator_s_shapes_are_not_only_those_of_writing_skills() {
     let mut keys: Vec<&str> = keys.into_iter().map(String::as_str).collect();
     keys.sort_unstable();
     assert_eq!(keys, documented);
+
+    let dimensions = [
+        "description_quality",
+        "convention_compliance",
+        "type_specific_quality",
+        "token_efficiency",
+        "content_value",
+    ];
+    let scores: serde_json::Map<String, Value> =
+        dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 8, "B": 6}))).collect();
+    let input = json!({"winner": "A", "reasoning": "It is clearer.", "scores": scores});
+    let steps = json!([{"tools": [{"name": "report_comparison", "input": input}]}]);
+    let script = json!({"practicum_script": 1, "scenarios": [{"name": "a", "to": "judge", "steps": steps}]});
+    for (path, text) in [("judge.json", script.to_string().as_str()), ("a.md", "one"), ("b.md", "two")] {
+        project.write(path, text);
+    }
+    project.run(&["compare", "a.md", "b.md", "--blind", "--request", "Write.", "--script", "judge.json"]).exits(0);
+    let mut kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept").flatten();
+    let folder = kept.next().expect("one").path().join("skill-creator");
+    for number in [1, 2] {
+        let text = std::fs::read_to_string(folder.join(format!("comparison-{number}.json"))).expect("a look");
+        let look: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&look["winner"], &look["reasoning"]), (&json!("A"), &json!("It is clearer.")));
+        assert_eq!(look["rubric"]["A"]["overall_score"], 8.0, "{look}");
+        assert_eq!(look["rubric"]["B"]["structure_score"], 3.0, "{look}");
+        assert_eq!(look["output_quality"]["A"]["strengths"].as_array().map(Vec::len), Some(5), "{look}");
+    }
 }

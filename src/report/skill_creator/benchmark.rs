@@ -156,7 +156,7 @@ impl Benchmark {
     ) {
         let (Eval { id, name }, attempt) = (eval, record.attempt);
         self.executor.seen.extend(record.model.clone());
-        self.analyzer.seen.extend(record.judging.as_ref().map(|judging| judging.model.clone()));
+        self.analyzer.seen.extend(record.judged_by.as_ref().map(|by| by.model.clone()));
         if let Verdict::NotScored(why) = &record.verdict {
             let why = printable(&why.in_words());
             self.notes
@@ -221,7 +221,7 @@ impl Benchmark {
             let (rate, old_rate) = (mean(&after.pass_rate), mean(&before.pass_rate));
             let (seconds, tokens) = (&change["time_seconds"], &change["tokens"]);
             notes.push(format!(
-                "{EXAMINED} meets {:.0} % of its expectations, {name} {:.0} %; its runs take {} s and {} tokens more",
+                "{EXAMINED} meets {:.0} % of its expectations, {name} {:.0} %; the difference for a run is {} s and {} tokens",
                 rate * 100.0,
                 old_rate * 100.0,
                 seconds.as_str().unwrap_or_default(),

@@ -176,8 +176,8 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
     };
     let facts = TrialFacts::read(&results.folder(record)).ok();
     period("executor", facts.and_then(|facts| facts.started).as_deref(), Some(record.seconds));
-    let judging = record.judging.as_ref();
-    period("grader", judging.and_then(|of| of.started.as_deref()), judging.and_then(|of| of.seconds));
+    let judged = record.judged_by.as_ref();
+    period("grader", judged.map(|by| by.started.as_str()), judged.map(|by| by.seconds));
     timing
 }
 
@@ -199,7 +199,7 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
             let seconds = rounded(record.seconds, 3);
             let mut timing =
                 json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds});
-            if let Some(seconds) = record.judging.as_ref().and_then(|judging| judging.seconds) {
+            if let Some(seconds) = record.judged_by.as_ref().map(|by| by.seconds) {
                 timing["grader_duration_seconds"] = json!(rounded(seconds, 3));
             }
             document.insert("timing".to_owned(), timing);
