@@ -58,6 +58,7 @@ impl ProjectFiles {
         let mut open = vec![project.to_owned()];
         while let Some(folder) = open.pop() {
             let Ok(entries) = std::fs::read_dir(&folder) else {
+                files.folders.retain(|known| project.join(known) != folder);
                 files.leave_out(project, &folder, Reason::Unreadable);
                 continue;
             };
@@ -89,7 +90,6 @@ impl ProjectFiles {
 
     fn leave_out(&mut self, project: &Path, path: &Path, reason: Reason) {
         let relative = path.strip_prefix(project).unwrap_or(path);
-        self.folders.retain(|folder| folder != relative);
         self.left_out.entry(reason).or_default().push(relative.to_owned());
     }
 

@@ -394,12 +394,8 @@ mod tests {
             .map(|of| ["version", "parent", "grading_result"].map(|key| of[key].as_str().unwrap_or("none")))
             .map(|[version, parent, result]| (version, parent, result))
             .collect();
-        let expected = [
-            ("v0", "none", "baseline"),
-            ("v1", "v0", "none"),
-            ("v2", "v1", "tie"),
-            ("v3", "v1", "lost"),
-        ];
+        let expected =
+            [("v0", "none", "baseline"), ("v1", "v0", "none"), ("v2", "v1", "tie"), ("v3", "v1", "lost")];
         assert_eq!(iterations, expected);
         let averages: Vec<Option<f64>> =
             listed.versions.iter().map(|listed| listed.version.average_score).collect();

@@ -30,7 +30,10 @@ fn a_planted_defect_is_mended_in_two_rounds() {
     assert_eq!(theirs["comparison_summary"]["winner"], "v1");
     assert_eq!(theirs["improvement_suggestions"].as_array().map(Vec::len), Some(1));
     let theirs = read(&project, "ferry-workspace/skill-creator/history.json");
-    assert_eq!((&theirs["current_best"], &theirs["iterations"][2]["grading_result"]), (&json!("v2"), &json!("won")));
+    assert_eq!(
+        (&theirs["current_best"], &theirs["iterations"][2]["grading_result"]),
+        (&json!("v2"), &json!("won"))
+    );
     assert!(project.path().join("ferry-workspace/rounds/1/skill-creator/comparison-1.json").is_file());
     let last = read(&project, "ferry-workspace/rounds/2/analysis.json");
     fits("analysis", &last);

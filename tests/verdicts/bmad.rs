@@ -4,7 +4,7 @@ use super::common::Project;
 
 /// Lists its workspace with the times of the files, and says nothing else.
 const AGENT: &str = r#"
-echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[]}"
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"brief\"]}"
 list=$(find . \( -type f -o -type l \) -printf '[%P@%Ts]\n' | sort | tr -d '\n')
 echo "{\"type\":\"text\",\"text\":\"$list\"}"
 echo '{"type":"end","ending":"finished"}'
@@ -14,10 +14,13 @@ const EVALS: &str = r#"{"skill_name": "brief", "evals": [
     {"id": "A1", "prompt": "Run headless. Write a brief.", "expectations": ["brief.md exists"]}
 ]}"#;
 
-/// What the agent found in its workspace, for the one case of the latest run.
+/// A project with the skill, an agent of its own, and these files.
 fn project(files: &[(&str, &str)]) -> Project {
     let project = Project::new(&[
-        ("skills/brief/SKILL.md", "---\nname: brief\ndescription: Writes briefs. Use for briefs.\n---\nDo.\n"),
+        (
+            "skills/brief/SKILL.md",
+            "---\nname: brief\ndescription: Writes briefs. Use for briefs.\n---\nDo.\n",
+        ),
         ("agent.sh", AGENT),
     ]);
     let path = project.path().join("agent.sh");
@@ -98,11 +101,12 @@ fn a_skill_is_not_failed_for_files_that_git_ignores() {
             ],
             "{suite}"
         );
-        let told = "6 files or folders of credentials (.env, .env.example, .npmrc, .ssh, certs/Server.PEM, …)";
+        let told =
+            "6 files or folders of credentials (.env, .env.example, .npmrc, .ssh, certs/Server.PEM, …)";
         for part in ["(.git)", "(evals)", "(reports/eval-runs)", told, "(app/target, node_modules)"] {
             assert!(notes.contains(part), "{part} is named: {notes}");
         }
-        let stored = project.run(&["report", "latest", "--format", "markdown"]).exits(0).stdout;
+        let stored = project.run(&["report", "latest", "--format", "md"]).exits(0).stdout;
         assert!(stored.contains("not copied from the project"), "{stored}");
     }
 }
@@ -150,8 +154,12 @@ fn numbered_evals_beside_triggers_are_not_skill_creator_s() {
             (&format!("evals/brief/{triggers}"), r#"[{"query": "Write a brief", "should_trigger": true}]"#),
         ]);
         let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
-        let formats: Vec<&str> =
-            checked["files"].as_array().expect("files").iter().filter_map(|file| file["dialect"].as_str()).collect();
+        let formats: Vec<&str> = checked["files"]
+            .as_array()
+            .expect("files")
+            .iter()
+            .filter_map(|file| file["dialect"].as_str())
+            .collect();
         assert_eq!(formats, ["bmad", "bmad"], "{checked}");
     }
     let project = project(&[("evals/brief/evals.json", numbered.as_str())]);
@@ -174,10 +182,12 @@ fn the_overlay_of_all_skills_is_not_dropped_without_a_word() {
         assert!(names(&found).contains(&path), "{path}: {found:?}");
     }
     assert!(notes.contains("the overlay evals/setup is laid into the workspaces of suite brief"), "{notes}");
-    let kept = project.run(&["run", "evals", "--agent", "own", "--no-judge", "--no-cache", "--keep-workspaces"]);
+    let kept =
+        project.run(&["run", "evals", "--agent", "own", "--no-judge", "--no-cache", "--keep-workspaces"]);
     let rooms = kept.stderr.lines().find_map(|line| line.strip_prefix("workspaces kept in "));
     let walk = ignore::WalkBuilder::new(rooms.expect("a folder")).standard_filters(false).build();
-    let config = walk.flatten().find(|entry| entry.path().ends_with("workspace/config.yaml")).expect("staged");
+    let config =
+        walk.flatten().find(|entry| entry.path().ends_with("workspace/config.yaml")).expect("staged");
     assert_eq!(std::fs::read_to_string(config.path()).expect("text"), "of one", "the own overlay wins");
     std::fs::remove_dir_all(rooms.expect("a folder")).expect("removed");
 }

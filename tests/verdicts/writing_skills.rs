@@ -104,9 +104,9 @@ fn the_average_is_not_a_different_mean_in_each_command() {
 /// Where skill-creator's viewer looks for the prompt of a run: in its folder, then in the one above.
 fn prompt_for_the_viewer(project: &Project, run: &str) -> String {
     let above = run.rsplit_once('/').expect("a folder above").0;
-    let found = [run, above].into_iter().find(|folder| {
-        project.path().join(folder).join("eval_metadata.json").is_file()
-    });
+    let found = [run, above]
+        .into_iter()
+        .find(|folder| project.path().join(folder).join("eval_metadata.json").is_file());
     let metadata = read(project, &format!("{}/eval_metadata.json", found.expect("metadata")));
     metadata["prompt"].as_str().expect("a prompt").to_owned()
 }
@@ -130,7 +130,9 @@ fn skill_creator_s_viewer_does_not_say_that_there_is_no_prompt() {
         }
         assert!(timing["grader_duration_seconds"].is_number(), "{timing}");
         let metrics = read(&project, &format!("{folder}/outputs/metrics.json"));
-        for key in ["total_tool_calls", "total_steps", "errors_encountered", "output_chars", "transcript_chars"] {
+        for key in
+            ["total_tool_calls", "total_steps", "errors_encountered", "output_chars", "transcript_chars"]
+        {
             assert!(metrics[key].is_number(), "{key}: {metrics}");
         }
         let outputs = std::fs::read_dir(project.path().join(&folder).join("outputs")).expect("outputs");
@@ -172,7 +174,9 @@ fn skill_creator_s_shapes_are_not_only_those_of_writing_skills() {
     for (path, text) in [("judge.json", script.to_string().as_str()), ("a.md", "one"), ("b.md", "two")] {
         project.write(path, text);
     }
-    project.run(&["compare", "a.md", "b.md", "--blind", "--request", "Write.", "--script", "judge.json"]).exits(0);
+    project
+        .run(&["compare", "a.md", "b.md", "--blind", "--request", "Write.", "--script", "judge.json"])
+        .exits(0);
     let mut kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept").flatten();
     let folder = kept.next().expect("one").path().join("skill-creator");
     for number in [1, 2] {

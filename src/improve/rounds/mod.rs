@@ -18,7 +18,9 @@ pub use means::{Analysed, Examined, Halt, Left, Looks, Means, Proposal};
 
 use super::decide::{Decision, Goal, Standing, decide};
 use super::journal::{Journal, Spent};
-use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings, skill_creator};
+use super::{
+    Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings, skill_creator,
+};
 use crate::model::{Estimate, Noise, TrialRecord};
 use crate::skill::Skill;
 use crate::store::RunDir;

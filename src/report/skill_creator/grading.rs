@@ -165,7 +165,8 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
         "executor_duration_seconds": seconds,
     });
     let mut period = |who: &str, started: Option<&str>, seconds: Option<f64>| {
-        let Some((started, seconds)) = started.and_then(|at| at.parse::<Timestamp>().ok()).zip(seconds) else {
+        let Some((started, seconds)) = started.and_then(|at| at.parse::<Timestamp>().ok()).zip(seconds)
+        else {
             return;
         };
         let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
@@ -197,8 +198,7 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
             document.insert("summary".to_owned(), graded.summary());
             document.insert("execution_metrics".to_owned(), execution_metrics(metrics));
             let seconds = rounded(record.seconds, 3);
-            let mut timing =
-                json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds});
+            let mut timing = json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds});
             if let Some(seconds) = record.judged_by.as_ref().map(|by| by.seconds) {
                 timing["grader_duration_seconds"] = json!(rounded(seconds, 3));
             }
