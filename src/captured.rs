@@ -241,6 +241,7 @@ fn record(suite: &Suite, case: &Case, verdict: Verdict, checks: Vec<CheckResult>
         predicted: None,
         shortened_evidence: None,
         judging: None,
+        judged_by: None,
     }
 }
 

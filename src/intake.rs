@@ -147,6 +147,7 @@ pub fn settle(
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
+    let mut project_notices = left_behind::ProjectNotices::default();
     let rivals: Vec<SkillRef> =
         ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
     let mut suites = reading.into_suites()?;
@@ -173,7 +174,9 @@ pub fn settle(
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
-        for notice in canaries.chain(of_skills) {
+        let of_project = project_notices.not_copied(&suite, &project);
+        let overlays = left_behind::laid_from_elsewhere(&suite, &project);
+        for notice in canaries.chain(of_skills).chain(of_project).chain(overlays) {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }

@@ -13,6 +13,7 @@ use crate::agents::Agent;
 use crate::dialects::case_to_native;
 use crate::model::{Arm, Base, Case, Digest, SandboxMode, SkillRef, Suite, Trial};
 use crate::plan::{Plan, Planned};
+use crate::project_files::ProjectFiles;
 use crate::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
@@ -77,7 +78,7 @@ impl<'k> Keys<'k> {
             parts.push(self.tree(overlay).as_str().to_owned());
         }
         if case.room.base == Base::Project {
-            parts.push(self.tree(&planned.project).as_str().to_owned());
+            parts.push(self.project(&planned.project).as_str().to_owned());
         }
         if let Some(script) = &planned.script {
             parts.push(self.content(script).as_str().to_owned());
@@ -129,28 +130,31 @@ impl<'k> Keys<'k> {
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    /// A folder by names, sizes and times. Cheaper than its content, and wrong only towards running
-    /// once more.
+    /// An overlay or a folder of files, all of which is staged.
     fn tree(&mut self, folder: &Path) -> Digest {
         let read = || {
-            // What is never staged decides nothing, and changes with every step of practicum improve.
-            let walk = ignore::WalkBuilder::new(folder)
-                .hidden(false)
-                .require_git(false)
-                .follow_links(false)
-                .filter_entry(|entry| !skill::is_workspace(entry.path()))
-                .build();
-            let mut stamps: Vec<String> = walk
-                .flatten()
-                .filter(|entry| !entry.path().components().any(|part| part.as_os_str() == ".practicum"))
-                .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
-                .filter_map(|entry| stamp(entry.path()))
-                .collect();
-            stamps.sort();
-            Digest::of_parts(stamps.iter().map(String::as_bytes))
+            let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
+            digest_of_stamps(walk.flatten().filter_map(|entry| stamp(entry.path())))
         };
         self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
     }
+
+    /// A project: what is copied of it, and nothing else.
+    fn project(&mut self, folder: &Path) -> Digest {
+        let read = || {
+            let ProjectFiles { folders, files, .. } = ProjectFiles::of(folder, &|_, _| false);
+            let folders = folders.iter().map(|path| path.display().to_string());
+            digest_of_stamps(folders.chain(files.iter().filter_map(|path| stamp(&folder.join(path)))))
+        };
+        self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
+    }
+}
+
+/// Files by names, sizes and times. Cheaper than their content, and wrong only towards running once more.
+fn digest_of_stamps(stamps: impl Iterator<Item = String>) -> Digest {
+    let mut stamps: Vec<String> = stamps.collect();
+    stamps.sort();
+    Digest::of_parts(stamps.iter().map(String::as_bytes))
 }
 
 /// Variables with what they are set to.
@@ -161,7 +165,8 @@ fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
 
 fn stamp(path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
-    Some(format!("{}\n{}\n{}.{}", path.display(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    let (path, mode, bytes) = (path.display(), metadata.mode(), metadata.len());
+    Some(format!("{path}\n{mode:o}\n{bytes}\n{}.{}", metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// A case as a native file would say it. Where its skill lies does not matter; what the skill says

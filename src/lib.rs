@@ -29,6 +29,7 @@ pub mod observe;
 pub mod pipeline;
 pub mod plan;
 pub mod probe;
+pub mod project_files;
 pub mod quality;
 pub mod recall;
 pub mod report;

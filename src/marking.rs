@@ -12,7 +12,7 @@ use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding,
-    Fired, Given, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale,
+    Fired, Given, JudgedBy, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale,
     ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
@@ -79,6 +79,8 @@ pub struct Marked {
     /// What the judge was not shown, if anything.
     pub shortened: Option<ShortenedEvidence>,
     pub judging: Option<Judging>,
+    /// `None` where no judge was to be asked.
+    pub judged_by: Option<JudgedBy>,
 }
 
 impl Jury<'_> {
@@ -86,6 +88,13 @@ impl Jury<'_> {
         let (judge, prices) = (self.judge.as_ref().ok()?, self.prices?);
         let model = judge.model().to_owned();
         (!usage.is_none()).then(|| Judging { cost_usd: prices.cost(&model, usage), model, usage })
+    }
+
+    /// The judge that was at work since then. `None` if there is none.
+    fn judged_by(&self, started: jiff::Timestamp) -> Option<JudgedBy> {
+        let model = self.judge.as_ref().ok()?.model().to_owned();
+        let seconds = jiff::Timestamp::now().duration_since(started).as_secs_f64().max(0.0);
+        Some(JudgedBy { model, started: started.to_string(), seconds })
     }
 
     /// What the gateway has to tell once the judge is done there.
@@ -116,9 +125,11 @@ impl Sheet<'_> {
         jury: &Jury<'_>,
         findings: Vec<Option<Finding>>,
     ) -> Marked {
+        let started = jiff::Timestamp::now();
         let marks = self.judge(seen, workspace, given, jury).await;
         let judging = jury.bill(marks.usage);
-        Marked { judging, ..self.gather(seen, findings, marks) }
+        let judged_by = self.needs_judge(seen).then(|| jury.judged_by(started)).flatten();
+        Marked { judging, judged_by, ..self.gather(seen, findings, marks) }
     }
 
     /// What code alone can say. Checks may run programs and read large files, which others need not wait
@@ -215,6 +226,7 @@ impl Sheet<'_> {
             notes: marks.notes.into_iter().chain(marks.shortened.map(|part| part.in_words())).collect(),
             shortened: marks.shortened,
             judging: None,
+            judged_by: None,
         }
     }
 

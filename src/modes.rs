@@ -35,7 +35,14 @@ pub fn text<'m>(mode: &'m Mode, own: &'m BTreeMap<String, String>) -> Result<Opt
                     .into_iter()
                     .chain(own.keys().map(String::as_str))
                     .collect();
-                Err(format!("there is no mode \"{name}\"; there are {}", known.join(", ")))
+                let hint = match name.as_str() {
+                    // What BMad's runner chooses between with its option of this name.
+                    "trigger" | "triggers" => "; for trigger evals alone say --only activation",
+                    "artifact" | "artifacts" => "; for artifact evals alone say --only artifact",
+                    "both" => "; both kinds of evals run unless --only says otherwise",
+                    _ => "",
+                };
+                Err(format!("there is no mode \"{name}\"; there are {}{hint}", known.join(", ")))
             }
         },
     }

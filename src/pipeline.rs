@@ -68,12 +68,12 @@ async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
         Ok(prepared) => prepared,
         Err(record) => return *record,
     };
-    let Watched { seen, turns, mut notes, held } = watch(exam, &prepared).await;
+    let Watched { seen, started, turns, mut notes, held } = watch(exam, &prepared).await;
     let given = prepared.workspace.given();
     let marked = prepared.mark(exam, &seen, &given, &mut seat).await;
 
     notes.extend(given.iter().filter_map(Given::complaint));
-    let facts = prepared.facts(&seen, turns, given);
+    let facts = prepared.facts(&seen, started, turns, given);
     let key = exam.prior.keys.get(index).cloned();
     let record = TrialRecord { key, ..recorded(&exam.plan, trial, &seen, marked, notes) };
     let record = prepared.keep(exam, record, seen, facts).await;
@@ -84,6 +84,8 @@ async fn take(exam: &Arc<Exam>, index: usize, mut seat: Seat) -> TrialRecord {
 /// What was seen of an agent in its room.
 struct Watched {
     seen: Observation,
+    /// When the agent began.
+    started: jiff::Timestamp,
     turns: Vec<TurnFacts>,
     notes: Vec<String>,
     /// Its part of the memory that all share, until its record is kept.
@@ -92,6 +94,7 @@ struct Watched {
 
 /// Runs the agent, and observes.
 async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
+    let started = jiff::Timestamp::now();
     let Conversed { raw, mut notes, held } = prepared.run(exam).await;
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
@@ -101,7 +104,7 @@ async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     let strangers = prepared.strangers(exam, &seen);
     notes.extend(strangers.note());
     seen.leaked = strangers.leaked;
-    Watched { seen, turns, notes, held }
+    Watched { seen, started, turns, notes, held }
 }
 
 /// Puts together what the stages found.
@@ -123,6 +126,7 @@ fn recorded(
         remarks: marked.remarks,
         shortened_evidence: marked.shortened,
         judging: marked.judging,
+        judged_by: marked.judged_by,
         usage: seen.usage,
         cost_usd: seen.cost_usd,
         model: seen.model.clone(),
@@ -239,6 +243,7 @@ fn unfinished(plan: &Plan, trial: &Trial, ended: Ended, why: &str) -> TrialRecor
         predicted: prediction_wanted(case),
         shortened_evidence: None,
         judging: None,
+        judged_by: None,
     }
 }
 

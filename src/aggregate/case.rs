@@ -6,7 +6,7 @@ use super::activation::Activity;
 use super::{CaseKey, share};
 use crate::model::{
     CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, NoisyCase,
-    PassRate, Ratio, Reliability, TrialRecord, Verdict, Why,
+    PassRate, Ratio, Reliability, Scale, TrialRecord, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, Decision, Interval, Pair, Sprt, pass_at_k, pass_hat_k, wilson};
 
@@ -260,6 +260,9 @@ pub struct CheckTally {
     pub not_scored: u64,
     scores: u64,
     score_sum: f64,
+    /// The lowest and the highest score.
+    score_range: Option<(f64, f64)>,
+    scale: Option<Scale>,
     judged: bool,
     /// Scores on a scale from 0 to 1, and how many.
     pub shares: u64,
@@ -280,6 +283,9 @@ impl CheckTally {
         if let Some(score) = result.score {
             self.scores += 1;
             self.score_sum += score;
+            let (low, high) = self.score_range.unwrap_or((score, score));
+            self.score_range = Some((low.min(score), high.max(score)));
+            self.scale = result.scale;
         }
     }
 
@@ -291,7 +297,10 @@ impl CheckTally {
             failed: self.failed,
             not_scored: self.not_scored,
             agreement: share(self.passed.max(self.failed), answered).filter(|_| answered > 1),
+            scale: self.scale,
             mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
+            min_score: self.score_range.map(|(low, _)| low),
+            max_score: self.score_range.map(|(_, high)| high),
         }
     }
 }

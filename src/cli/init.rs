@@ -1,6 +1,6 @@
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 
 use super::complain;
 use crate::first_evals::{self, Draft};
@@ -54,20 +54,11 @@ fn init(args: &Args) -> anyhow::Result<()> {
     }
     versions.snapshot("baseline")?;
     say!("wrote {}", versions.workspace().join("v0/skill").display());
-    // That is something, whether or not the evals are there.
-    write_missing(&[evals]).map(drop)
+    write(&[evals])
 }
 
-/// Writes what is missing. Nothing new to write is an error: the user expected something.
+/// Writes what is missing. What is there is what the command would have made, so nothing to write is no error.
 fn write(drafts: &[Draft]) -> anyhow::Result<()> {
-    match write_missing(drafts)? {
-        0 => Err(anyhow!("there is nothing to write")),
-        _ => Ok(()),
-    }
-}
-
-/// How many were written.
-fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
     let (there, missing): (Vec<&Draft>, Vec<&Draft>) = drafts.iter().partition(|draft| draft.path.exists());
     for draft in &there {
         say!("{} is there already and stays as it is", draft.path.display());
@@ -82,5 +73,5 @@ fn write_missing(drafts: &[Draft]) -> anyhow::Result<usize> {
         std::io::Write::write_all(&mut file, draft.content.as_bytes())?;
         say!("wrote {}", path.display());
     }
-    Ok(missing.len())
+    Ok(())
 }

@@ -7,7 +7,10 @@ use crate::versions::{Listed, ListedVersion, Versions};
 #[derive(clap::Args)]
 #[command(after_help = "\
 The best version has the highest pass rate, then the best required checks, then the best of all checks; \
-of equals, the earlier. Only versions that practicum improve examined have a score.
+of equals, the earlier. Only versions that practicum improve examined have a pass rate.
+
+The mean score, from 1 to 5, is the mean over the cases: each counts with the mean over its runs of all its \
+criteria, required or not. Cases without criteria from 1 to 5 have none.
 
 Examples:
   practicum versions skills/release-notes
@@ -51,7 +54,7 @@ fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> St
     let rejected = score.as_ref().and_then(|score| score.rejected.as_deref());
     let rejected = rejected.map(|why| format!(" (rejected: {})", safe(why))).unwrap_or_default();
     format!(
-        "{current} v{number:<3} {}  {:<9}  passed {rate:>5}  score {mean:>3}  {}{best}{rejected}\n",
+        "{current} v{number:<3} {}  {:<9}  passed {rate:>5}  mean score {mean:>3}  {}{best}{rejected}\n",
         safe(&version.timestamp),
         safe(&commit),
         safe(&version.description)

@@ -1,6 +1,6 @@
 //! BMad: `evals.json` with expectations that a judge decides, and `triggers.json` beside it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -182,12 +182,29 @@ impl<'s> Reader<'s> {
     }
 }
 
-/// The project, then the overlays that lie beside the file: for every eval, then for this one.
+/// The project, then the overlays for every eval, then the one for this eval.
 fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
-    let base = Some(folder.join("setup"));
+    let mut overlays = base_overlays(folder);
     let own = RelPath::new(id).map(|id| id.under(folder).join("setup"));
-    let overlays = [base, own].into_iter().flatten().filter(|overlay| overlay.is_dir()).collect();
+    overlays.extend(own.filter(|overlay| overlay.is_dir()));
     Room { base: Base::Project, overlays, files, ..Room::default() }
+}
+
+/// The overlays for every eval in a folder, the most general first: `setup/` of the `evals` folder around it, of
+/// the folders in between, and its own.
+pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
+    let levels: Vec<&Path> = folder.ancestors().collect();
+    let is_evals = |level: &&Path| level.file_name().is_some_and(|name| name == "evals");
+    let outermost = levels.iter().position(is_evals).unwrap_or(0);
+    // The evals of a skill that is called setup are no overlay.
+    let holds_evals = |overlay: &Path| {
+        let names = ["evals.json", "cases.json"].iter().chain(&told_apart::TRIGGER_FILES);
+        names.into_iter().any(|name| overlay.join(name).is_file())
+    };
+    let shared = levels[1..=outermost].iter().rev().map(|level| level.join("setup"));
+    let shared = shared.filter(|overlay| !holds_evals(overlay));
+    let own = folder.join("setup");
+    shared.chain([own]).filter(|overlay| overlay.is_dir()).collect()
 }
 
 /// One judged check for each expectation. Their ids come from their words, so that an expectation
@@ -228,14 +245,13 @@ fn expectations(
     checks
 }
 
-/// Queries in a room that holds nothing but the base overlay and the skill under a name of its own.
+/// Queries in a room that holds nothing but the overlays for every eval and the skill under a name of its own.
 fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
     let folder = source.folder();
     let skill = reading::skill_beside(folder, place, None, diagnostics);
-    let overlay = folder.join("setup");
     let room = Room {
         base: Base::Empty,
-        overlays: overlay.is_dir().then_some(overlay).into_iter().collect(),
+        overlays: base_overlays(folder),
         skill: SkillName::Alias,
         ..Room::default()
     };
@@ -369,6 +385,27 @@ mod tests {
                 .collect();
             assert_eq!(statements, ["e", "f"]);
         }
+    }
+
+    #[test]
+    fn overlays_of_the_folders_around_come_before_the_own_one() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        let overlays = |folder: &str| -> Vec<String> {
+            let found = base_overlays(&root.join(folder)).into_iter();
+            found.map(|path| path.strip_prefix(root).expect("inside").display().to_string()).collect()
+        };
+        for folder in ["evals/setup", "evals/group/setup", "evals/group/s/setup", "s/evals/setup", "setup"] {
+            std::fs::create_dir_all(root.join(folder)).expect("create");
+        }
+        let all = ["evals/setup", "evals/group/setup", "evals/group/s/setup"];
+        assert_eq!(overlays("evals/group/s"), all);
+        assert_eq!(overlays("evals/other"), ["evals/setup"]);
+        assert_eq!(overlays("s/evals"), ["s/evals/setup"]);
+        assert_eq!(overlays("elsewhere/s"), [""; 0]);
+        std::fs::write(root.join("evals/setup/evals.json"), "{}").expect("write");
+        assert_eq!(overlays("evals/other"), [""; 0], "the evals of a skill that is called setup");
+        assert_eq!(overlays("evals/setup"), [""; 0]);
     }
 
     #[test]

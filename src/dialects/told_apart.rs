@@ -129,7 +129,7 @@ fn evals_of(evals: &[Node], source: &Source) -> Told {
     if !texts || any("assertions") {
         return Told { is: Format::SkillCreator, or: None };
     }
-    if any("timeout") || has_overlays(evals, source) {
+    if any("timeout") || has_overlays(evals, source) || has_triggers_beside(source) {
         return Told { is: Format::Bmad, or: None };
     }
     if evals.iter().any(|eval| eval.get("id").and_then(Node::as_text).is_some()) {
@@ -152,8 +152,13 @@ fn has_overlays(evals: &[Node], source: &Source) -> bool {
             .any(|id| id.under(folder).join("setup").is_dir())
 }
 
+/// Whether a trigger set under BMad's name lies beside the file.
+fn has_triggers_beside(source: &Source) -> bool {
+    TRIGGER_FILES.iter().any(|name| source.folder().join(name).is_file())
+}
+
 /// The names BMad gives its trigger sets.
-const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
+pub const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
 
 pub fn is_named_triggers(source: &Source) -> bool {
     source.path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
@@ -252,6 +257,23 @@ mod tests {
         ] {
             let source = testing::parse(std::path::Path::new("/nowhere").join(name), text);
             assert_eq!(tell(&source), expected, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn triggers_beside_the_file_make_it_bmad_unless_it_has_assertions() {
+        let bmad = Told { is: Format::Bmad, or: None };
+        let skill_creator = Told { is: Format::SkillCreator, or: None };
+        for (beside, text, expected) in [
+            ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
+            ("trigger-queries.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
+            ("triggers.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, skill_creator),
+            ("triggers.json", r#"{"evals":[{"id":1,"expected_output":"e"}]}"#, skill_creator),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join(beside), "[]").expect("write");
+            let source = testing::parse(folder.path().join("evals.json"), text);
+            assert_eq!(tell(&source), Some(expected), "{beside} {text}");
         }
     }
 

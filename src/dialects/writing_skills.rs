@@ -11,7 +11,7 @@ use crate::model::{
     Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef,
     SkillStatement, Suite, TYPE_ALIGNMENT,
 };
-use crate::skill::tidy;
+use crate::skill::{tidy, workspace_of};
 use crate::tree::{Data, Node, Object, Source, wrong_type};
 
 mod raise;
@@ -61,8 +61,10 @@ impl Dialect for WritingSkills {
                 "there are no cases; a suite without cases proves nothing",
             );
         }
-        let files =
-            reading::Files { roots: vec![place.project.clone(), source.folder().to_owned()], below: None };
+        // The documented place is the skill's workspace; many keep their files with the project or the evals.
+        let workspace = skill.path.as_deref().map(workspace_of);
+        let roots = workspace.into_iter().chain([place.project.clone(), source.folder().to_owned()]);
+        let files = reading::Files { roots: roots.collect(), below: None };
         let mut reader = Reader { files, ids: Ids::default(), kept, skill: skill.name.clone() };
         let cases: Vec<Case> = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
         Some(Suite {

@@ -18,6 +18,7 @@ mod forms;
 mod gradings;
 mod journal;
 mod rounds;
+mod skill_creator;
 mod split;
 mod stored;
 mod suggest;

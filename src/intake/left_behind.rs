@@ -1,7 +1,38 @@
-//! What a skill's folder seems to hold, and no room does.
+//! What a skill's folder or a project seems to hold, and no room does; and what a room holds from elsewhere.
 
-use crate::model::Suite;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::model::{Base, Suite};
+use crate::project_files::ProjectFiles;
 use crate::skill::{Skill, links_out};
+
+/// What is said of projects, each of which is looked through once.
+#[derive(Debug, Default)]
+pub struct ProjectNotices(BTreeMap<PathBuf, Option<String>>);
+
+impl ProjectNotices {
+    /// What is not copied of the project, if cases of the suite get a copy of it.
+    pub fn not_copied(&mut self, suite: &Suite, project: &Path) -> Option<String> {
+        let gets_it = suite.cases.iter().any(|case| case.room.base == Base::Project);
+        let look = || ProjectFiles::of(project, &|_, _| false).left_out_in_words();
+        gets_it.then(|| self.0.entry(project.to_owned()).or_insert_with(look).clone()).flatten()
+    }
+}
+
+/// The overlays of a suite's cases that do not lie in the folder of its file, in words.
+pub fn laid_from_elsewhere(suite: &Suite, project: &Path) -> Vec<String> {
+    let folder = suite.origin.path.parent().unwrap_or(Path::new(""));
+    let mut told: Vec<String> = Vec::new();
+    for overlay in suite.cases.iter().flat_map(|case| &case.room.overlays) {
+        let shown = overlay.strip_prefix(project).unwrap_or(overlay).display();
+        let words = format!("the overlay {shown} is laid into the workspaces of suite {}", suite.name);
+        if !overlay.starts_with(folder) && !told.contains(&words) {
+            told.push(words);
+        }
+    }
+    told
+}
 
 /// Of more links than this of one skill only the number is told.
 const MOST_NAMED: usize = 5;

@@ -49,7 +49,7 @@ pub use observation::{
 pub use path::RelPath;
 pub use probe::{ProbeRecord, Trouble, TroubleKind};
 pub use ratio::Ratio;
-pub use record::{ActivationOutcome, Judging, Prediction, SkillUse, TrialRecord};
+pub use record::{ActivationOutcome, JudgedBy, Judging, Prediction, SkillUse, TrialRecord};
 pub use remarks::{Claim, Doubts, EvalFinding, Remarks, ShortenedEvidence, Vote};
 pub use sandbox::SandboxMode;
 pub use skill_judged::SkillJudged;

@@ -50,6 +50,9 @@ pub struct TrialRecord {
     /// What the judge used; `None` where nobody was asked, or an earlier answer was found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub judging: Option<Judging>,
+    /// Who judged it; `None` where no judge was to be asked. Earlier runs did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged_by: Option<JudgedBy>,
 }
 
 /// What a model used to judge a trial, apart from what the agent used.
@@ -59,6 +62,15 @@ pub struct Judging {
     pub usage: Usage,
     /// `None` if nobody knows the model's price.
     pub cost_usd: Option<f64>,
+}
+
+/// Who judged a trial, when and how long, whether a model answered now, earlier, or a script in its place.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct JudgedBy {
+    pub model: String,
+    /// When it was asked first, in UTC.
+    pub started: String,
+    pub seconds: f64,
 }
 
 /// Which skills a trial was about, and which were taken up.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode, ProbeRecord,
+    Arm, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode, ProbeRecord, Scale,
     SkillJudged, Usage,
 };
 
@@ -341,6 +341,14 @@ pub struct CheckSummary {
     /// The share of trials that found what most of them found; `None` with fewer than two answers.
     #[serde(default)]
     pub agreement: Option<f64>,
+    /// How it is judged; `None` for a check that code decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale: Option<Scale>,
     /// Over the trials that have a score, on the check's own scale.
     pub mean_score: Option<f64>,
+    /// The lowest and the highest of these scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_score: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_score: Option<f64>,
 }

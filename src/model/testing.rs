@@ -29,6 +29,7 @@ pub fn record(case: &str, attempt: u32, verdict: Verdict) -> TrialRecord {
         predicted: None,
         shortened_evidence: None,
         judging: None,
+        judged_by: None,
     }
 }
 

@@ -80,11 +80,11 @@ async fn take(exam: &Arc<Exam>, trial: &Trial) -> (TrialRecord, Option<Trouble>)
             return (*record, diagnose(&seen, &unstaged));
         }
     };
-    let Watched { seen, turns, notes, held } = watch(exam, &prepared).await;
+    let Watched { seen, started, turns, notes, held } = watch(exam, &prepared).await;
     let trouble = diagnosed(exam, trial, &prepared, &seen);
     let nobody = Why::NotJudged("a probe has nothing to judge".to_owned());
     let marked = prepared.sheet(exam).mark_unjudged(&seen, &prepared.workspace.view(), &nobody);
-    let facts = prepared.facts(&seen, turns, Vec::new());
+    let facts = prepared.facts(&seen, started, turns, Vec::new());
     let record = recorded(&exam.probes, trial, &seen, marked, notes);
     let record = prepared.keep(exam, record, seen, facts).await;
     drop(held);

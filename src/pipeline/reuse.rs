@@ -141,6 +141,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         remarks,
         shortened_evidence,
         judging,
+        judged_by,
     } = stored.clone();
     TrialRecord {
         ended,
@@ -158,6 +159,7 @@ fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
         remarks,
         shortened_evidence,
         judging,
+        judged_by,
         ..planned
     }
 }

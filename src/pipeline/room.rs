@@ -351,7 +351,13 @@ impl Prepared<'_> {
     }
 
     /// What the files of the trial will not say.
-    pub fn facts(&self, seen: &Observation, turns: Vec<TurnFacts>, given: Vec<Given>) -> TrialFacts {
+    pub fn facts(
+        &self,
+        seen: &Observation,
+        started: jiff::Timestamp,
+        turns: Vec<TurnFacts>,
+        given: Vec<Given>,
+    ) -> TrialFacts {
         TrialFacts {
             schema_version: 1,
             stream: self.agent.decoder.name.to_owned(),
@@ -372,6 +378,7 @@ impl Prepared<'_> {
             leaked: seen.leaked.clone(),
             cost_usd: seen.cost_usd,
             seconds: seen.seconds,
+            started: Some(started.to_string()),
             only_predicted: !self.needs_agent(),
         }
     }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::safe;
 use crate::model::{
-    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, Compared,
-    Estimate, GateResult, PassRate, PredictedActivation, Reliability, Summary, Totals, counted,
+    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, CaseSummary,
+    Compared, Estimate, GateResult, PassRate, PredictedActivation, Reliability, Scale, Summary, Totals,
+    counted,
 };
 use crate::stats::{f1_band, is_no_difference, rate_band};
 
@@ -99,6 +100,21 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
         (names, _) => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
     };
     (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), gate.standing())
+}
+
+/// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest.
+/// `None` where nothing has such a score.
+pub fn scores(of: &CaseSummary) -> Option<String> {
+    let scored = of.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+    let words: Vec<String> = scored
+        .filter_map(|check| {
+            let mean = check.mean_score?;
+            let range = check.min_score.zip(check.max_score).filter(|(low, high)| low < high);
+            let range = range.map(|(low, high)| format!(" ({low:.0} to {high:.0})")).unwrap_or_default();
+            Some(format!("{} {mean:.1}{range}", check.id))
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("mean scores from 1 to 5: {}", words.join(", ")))
 }
 
 /// Of many things of one kind so many are told, and the others are counted.

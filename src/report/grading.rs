@@ -155,7 +155,7 @@ fn shown(conventions: &ConventionCompliance) -> ConventionCompliance {
 }
 
 /// With one decimal. `None` of nothing.
-pub fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
+fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
     let (sum, count) = scores.fold((0.0, 0u32), |(sum, count), score| (sum + score, count + 1));
     (count > 0).then(|| (sum / f64::from(count) * 10.0).round() / 10.0)
 }

@@ -192,7 +192,11 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         words.push(format!("fired {}/{}{wanted}", case.fired.yes, case.fired.yes + case.fired.no));
     }
     let (id, words) = (one_line(&case.id), words.join(" · "));
-    writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")
+    writeln!(out, "  {style}{mark}{style:#} {id} {FAINT}{words}{FAINT:#}")?;
+    match figures::scores(case) {
+        Some(scores) => writeln!(out, "      {FAINT}{}{FAINT:#}", one_line(&scores)),
+        None => Ok(()),
+    }
 }
 
 fn is_usual(word: &str) -> bool {

@@ -3,13 +3,13 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use super::grading::{Grading, mean};
+use super::grading::Grading;
 use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::{Arm, Digest, TYPE_ALIGNMENT};
+use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord};
 use crate::skill::{SKILL_FILE, tidy};
 use crate::store::RunSkill;
-use crate::versions::{Contents, GradedSkill, Ledger};
+use crate::versions::{Contents, GradedSkill, Ledger, Score};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
 /// history of the versions that ran.
@@ -25,7 +25,7 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     std::fs::create_dir_all(&gradings)?;
     let mut ledger = Ledger::open(folder).map_err(std::io::Error::other)?;
     let when = when::to_the_second(&results.info.started);
-    let mut scores: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
+    let mut graded_trials: BTreeMap<u32, Vec<TrialRecord>> = BTreeMap::new();
     let mut conventions: BTreeMap<String, ConventionCompliance> = BTreeMap::new();
     let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     let mut names = BTreeSet::new();
@@ -49,11 +49,12 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
             Arm::WithoutSkill => continue,
         };
         let grading = grading.measured_in(&results.folder(&record));
-        scores.entry(grading.version).or_default().push(grading.overall_score);
+        let version = grading.version;
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
+        graded_trials.entry(version).or_default().push(record);
     }
-    for (version, scores) in scores {
-        let average = mean(scores.into_iter());
+    for (version, records) in graded_trials {
+        let average = Score::of(results.run.id(), &records).average_score;
         ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
     }
     ledger.close().map_err(std::io::Error::other)?;

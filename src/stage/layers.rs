@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use super::StageError;
-use super::project::{Hidden, copy_entry};
+use super::project::{Hidden, copy_entry, keep_time};
 use crate::model::{Fixture, RelPath};
 use crate::skill::{Form, SKILL_FILE, Skill, command_path, split_frontmatter, without_key};
 
@@ -18,7 +18,9 @@ pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
     if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
         std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
     }
-    std::fs::copy(&fixture.from, &to).map(|_| ()).map_err(StageError::io("copying to", &to))
+    std::fs::copy(&fixture.from, &to).map_err(StageError::io("copying to", &to))?;
+    let real = fixture.from.canonicalize().map_err(StageError::io("resolving", &fixture.from))?;
+    keep_time(&real, &to)
 }
 
 /// Makes the folders above `to`, refusing to go through a link that an earlier layer laid.
@@ -118,7 +120,7 @@ fn copy_below(
             copy_entry(&path, &target, root)?;
         }
     }
-    Ok(())
+    keep_time(from, to)
 }
 
 /// Changes a text file. What is no UTF-8 in it becomes a mark, as in the agents that read such files.

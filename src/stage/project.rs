@@ -1,9 +1,13 @@
 use std::collections::HashSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use super::{StageError, layers};
 use crate::model::SkillRef;
-use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, is_workspace, leads_out};
+use crate::project_files::ProjectFiles;
+use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 
 /// Paths that hold evals, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
@@ -23,52 +27,23 @@ impl Hidden {
     }
 }
 
-/// Folders that are never part of what a project says: history, dependencies, build results,
-/// our own records.
-const LEFT_OUT: [&str; 12] = [
-    ".git",
-    ".practicum",
-    "node_modules",
-    "target",
-    ".venv",
-    "venv",
-    "__pycache__",
-    ".tox",
-    ".mypy_cache",
-    ".pytest_cache",
-    "dist",
-    "build",
-];
-
-/// Copies a project as git would see it, without evals and without the skills under test.
+/// Copies a project without evals, credentials and the like, and without the skills under test. Files and
+/// folders keep their times.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
     let under_test = UnderTest::of(skills);
-    let hidden = hidden.clone();
-    let room = folder.to_owned();
-    let walk = ignore::WalkBuilder::new(project)
-        .hidden(false)
-        .require_git(false)
-        .follow_links(false)
-        .filter_entry(move |entry| {
-            let path = entry.path();
-            let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
-            let left_out =
-                is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-            let is_copy = under_test.has(path, is_folder) || is_folder && is_workspace(path);
-            !(left_out || is_copy || hidden.covers(path) || path == room)
-        })
-        .build();
-    for entry in walk.flatten() {
-        let Ok(relative) = entry.path().strip_prefix(project) else { continue };
-        if relative.as_os_str().is_empty() {
-            continue;
-        }
-        let target = folder.join(relative);
-        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
-            std::fs::create_dir_all(&target).map_err(StageError::io("creating", &target))?;
-        } else {
-            copy_entry(entry.path(), &target, project)?;
-        }
+    let listed = ProjectFiles::of(project, &|path, is_folder| {
+        is_folder && path == folder || under_test.has(path, is_folder) || hidden.covers(path)
+    });
+    for relative in &listed.folders {
+        let to = folder.join(relative);
+        std::fs::create_dir_all(&to).map_err(StageError::io("creating", &to))?;
+    }
+    for relative in &listed.files {
+        copy_entry(&project.join(relative), &folder.join(relative), project)?;
+    }
+    // The innermost first: what is put into a folder changes its time.
+    for relative in listed.folders.iter().rev() {
+        keep_time(&project.join(relative), &folder.join(relative))?;
     }
     Ok(())
 }
@@ -128,13 +103,25 @@ pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError>
             return Ok(());
         }
         let _ = std::fs::remove_file(to);
-        return std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to));
+        std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to))?;
+        return keep_time(from, to);
     }
     if metadata.is_file() {
         if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
             std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
         }
         std::fs::copy(from, to).map_err(StageError::io("copying to", to))?;
+        keep_time(from, to)?;
     }
     Ok(())
+}
+
+/// Gives a copy the time at which the original was changed, as `rsync -a` does: tools go by it. Of a link, its
+/// own and not that of what it leads to.
+pub fn keep_time(from: &Path, to: &Path) -> Result<(), StageError> {
+    let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
+    let changed = Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() };
+    let times = Timestamps { last_access: changed, last_modification: changed };
+    utimensat(CWD, to, &times, AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|error| StageError::io("setting the time of", to)(error.into()))
 }

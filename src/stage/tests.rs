@@ -93,6 +93,7 @@ fn the_agent_cannot_read_the_expectations() {
             ".claude/skills/other/SKILL.md",
             ".gitignore",
             "README.md",
+            "ignored.txt",
         ]
     );
     let staged = fs::read_to_string(workspace.folder.join(".claude/skills/greeter/SKILL.md")).expect("read");

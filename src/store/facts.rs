@@ -40,6 +40,9 @@ pub struct TrialFacts {
     pub usage: Usage,
     pub cost_usd: Option<f64>,
     pub seconds: f64,
+    /// When the agent began to work, in UTC. Earlier runs did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
     /// No agent was run, because all that was asked is a prediction.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub only_predicted: bool,
@@ -157,6 +160,7 @@ mod tests {
             usage: Usage::default(),
             cost_usd: None,
             seconds: 0.0,
+            started: None,
             only_predicted: false,
         };
         let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;

@@ -33,9 +33,17 @@ impl Ledger {
     }
 
     /// The version that was graded: one that this folder knows, else one that is kept beside the skill, else
-    /// a new one. No files are kept for it, because the skill may have changed since; it is known again by
-    /// its digest.
+    /// a new one. Its files are kept where they can still be had: the skill is as it was graded, or its
+    /// own workspace keeps that version. Else it is known again by its digest.
     pub fn version_of(&mut self, skill: &GradedSkill) -> Result<u32, VersionsError> {
+        let number = self.number_of(skill)?;
+        if let (Some(version), Some(contents)) = (self.history.version(number), files_of(skill)) {
+            self.workspace.put_away(&contents, &skill.digest, version)?;
+        }
+        Ok(number)
+    }
+
+    fn number_of(&mut self, skill: &GradedSkill) -> Result<u32, VersionsError> {
         if let Some(known) = self.workspace.find(&self.history, &skill.digest) {
             return Ok(known);
         }
@@ -48,17 +56,19 @@ impl Ledger {
         {
             return Ok(kept.version);
         }
-        let is_now = skill.path.as_deref().filter(|path| {
-            let now = Contents::of(path).and_then(|contents| contents.digest());
-            now.is_ok_and(|now| now == skill.digest)
-        });
+        let is_now = skill.path.as_deref().filter(|path| holds(path, &skill.digest).is_some());
         let version = match kept {
             Some(kept) => Version { average_score: None, ..kept.clone() },
             None => {
                 let least = self.history.next_number().max(theirs.next_number());
                 let number = self.workspace.free_number(least, &skill.digest);
                 let number = number.ok_or(VersionsError::NoVersion(u32::MAX))?;
-                Version { git_hash: is_now.and_then(commit_of), ..entry(number, &skill.when)? }
+                let entry = entry(number, &skill.when)?;
+                let description = match is_now {
+                    Some(_) if number > 0 => "graded".to_owned(),
+                    Some(_) | None => entry.description.clone(),
+                };
+                Version { git_hash: is_now.and_then(commit_of), description, ..entry }
             }
         };
         self.workspace.note(&version, &skill.digest)?;
@@ -103,6 +113,23 @@ fn entry(number: u32, when: &str) -> Result<Version, VersionsError> {
     })
 }
 
+/// A skill's files, if they are those that this digest is of.
+fn holds(folder: &Path, wanted: &Digest) -> Option<Contents> {
+    let contents = Contents::of(folder).ok()?;
+    contents.digest().is_ok_and(|digest| digest == *wanted).then_some(contents)
+}
+
+/// The files that were graded: the skill's own, else those of a version beside it.
+fn files_of(skill: &GradedSkill) -> Option<Contents> {
+    let path = skill.path.as_deref()?;
+    holds(path, &skill.digest).or_else(|| {
+        let beside = Workspace::of(path);
+        let history = beside.history().ok()?;
+        let kept = history.version(beside.find(&history, &skill.digest)?)?;
+        holds(&beside.files_of(kept).ok()?, &skill.digest)
+    })
+}
+
 /// The commit that holds a skill as it is. Only a folder can be looked at.
 fn commit_of(skill: &Path) -> Option<String> {
     git_ref::commit_of(Contents::of(skill).ok()?.folder())
@@ -140,7 +167,7 @@ mod tests {
         let with_other = graded_in("other", &|ledger| {
             assert_eq!(ledger.version_of(&other).expect("a number"), 0);
         });
-        assert_eq!(with_other, (1, vec!["baseline".to_owned(), "graded, not kept".to_owned()]));
+        assert_eq!(with_other, (1, vec!["baseline".to_owned(), "graded".to_owned()]));
         let untold = graded_in("untold", &|ledger| ledger.keep_score(0, Some(3.0), "").expect("kept"));
         assert_eq!(untold, (0, vec!["baseline".to_owned()]), "nothing speaks against it");
     }

@@ -33,7 +33,8 @@ pub struct Version {
     /// The folder with this version's files, relative to the workspace.
     #[schemars(with = "String")]
     pub path: RelPath,
-    /// The mean grading score over all cases, 1 to 5; null if there are no scores.
+    /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
+    /// over all its criteria, required or not. Null if there are no scores.
     pub average_score: Option<f64>,
 }
 

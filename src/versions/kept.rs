@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::history::{History, Version};
 use super::workspace::{VersionsError, Workspace};
-use super::{Contents, Score, swap};
+use super::{Contents, Score, files, skill_creator, swap};
 use crate::git_ref;
-use crate::model::Digest;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
@@ -89,6 +88,7 @@ impl Versions {
         let taken = self.take(&mut history, &Contents::of(&self.skill)?, description, git_hash)?;
         history.current_version = taken.version;
         self.workspace.write(&history)?;
+        self.write_for_skill_creator()?;
         Ok(taken)
     }
 
@@ -134,26 +134,12 @@ impl Versions {
             average_score: known.as_ref().and_then(|graded| graded.average_score),
             path,
         };
-        self.put_away(contents, &digest, &version)?;
+        self.workspace.put_away(contents, &digest, &version)?;
         match known {
             Some(graded) => *graded = version,
             None => history.versions.push(version),
         }
         Ok(Taken { version: number, new: true })
-    }
-
-    /// Made aside and moved: a version's files are whole or not there.
-    fn put_away(&self, contents: &Contents, digest: &Digest, version: &Version) -> Result<(), VersionsError> {
-        let place = version.path.under(self.workspace.path());
-        if self.workspace.holds(&place, digest) {
-            return Ok(());
-        }
-        let aside = self.workspace.aside()?;
-        let whole = aside.path().join("skill");
-        std::fs::create_dir(&whole).map_err(self.workspace.failed())?;
-        contents.copy_to(&whole)?;
-        let moved = place.parent().map_or(Ok(()), std::fs::create_dir_all);
-        moved.and_then(|()| std::fs::rename(&whole, &place)).map_err(self.workspace.failed())
     }
 
     /// The version that the skill is now, if it is one.
@@ -206,7 +192,17 @@ impl Versions {
         version.average_score = score.average_score;
         let folder = self.workspace.files_of(version)?;
         score.write(folder.parent().unwrap_or(&folder)).map_err(self.workspace.failed())?;
-        self.workspace.write(&history)
+        self.workspace.write(&history)?;
+        self.write_for_skill_creator()
+    }
+
+    /// Writes the history a second time, in skill-creator's shape: its name is taken by the other one.
+    fn write_for_skill_creator(&self) -> Result<(), VersionsError> {
+        let folder = self.workspace().join("skill-creator");
+        let document = skill_creator::history(&self.listed()?);
+        std::fs::create_dir_all(&folder)
+            .and_then(|()| files::write_json(&folder.join("history.json"), &document))
+            .map_err(self.workspace.failed())
     }
 
     pub fn score(&self, version: &Version) -> Option<Score> {
@@ -387,6 +383,20 @@ mod tests {
         bench.versions.keep_score(3, &overfit).expect("kept");
         let listed = bench.versions.listed().expect("listed");
         assert_eq!((listed.best, listed.current_version, listed.changed), (Some(1), Some(3), false));
+        let path = bench.versions.workspace().join("skill-creator/history.json");
+        let text = std::fs::read_to_string(path).expect("skill-creator's history");
+        let history: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(history["current_best"], "v1");
+        let iterations: Vec<(&str, &str, &str)> = history["iterations"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|of| ["version", "parent", "grading_result"].map(|key| of[key].as_str().unwrap_or("none")))
+            .map(|[version, parent, result]| (version, parent, result))
+            .collect();
+        let expected =
+            [("v0", "none", "baseline"), ("v1", "v0", "none"), ("v2", "v1", "tie"), ("v3", "v1", "lost")];
+        assert_eq!(iterations, expected);
         let averages: Vec<Option<f64>> =
             listed.versions.iter().map(|listed| listed.version.average_score).collect();
         assert_eq!(averages, [None, Some(3.0), Some(3.0), Some(5.0)]);

@@ -11,6 +11,7 @@ mod graded;
 mod history;
 mod kept;
 mod score;
+mod skill_creator;
 mod swap;
 mod workspace;
 

@@ -25,7 +25,11 @@ pub struct Score {
     pub required_score: Option<f64>,
     /// The same for all checks.
     pub mean_score: Option<f64>,
-    /// The mean of the scores from 1 to 5, over cases; `None` where nothing has such a score.
+    /// The share of checks that passed, a mean over cases.
+    #[serde(default)]
+    pub expectation_pass_rate: Option<f64>,
+    /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
+    /// over all its criteria, with two decimals. `None` where nothing has such a score.
     pub average_score: Option<f64>,
     /// Why it must not be taken for the best, if so.
     pub rejected: Option<String>,
@@ -64,7 +68,9 @@ impl Score {
             }),
             required_score: checks(|check| check.required, met),
             mean_score: checks(|_| true, met),
-            average_score: checks(|check| check.scale == Some(Scale::OneToFive), |check| check.score),
+            expectation_pass_rate: checks(|_| true, passes),
+            average_score: checks(|check| check.scale == Some(Scale::OneToFive), |check| check.score)
+                .map(|average| (average * 100.0).round() / 100.0),
             rejected: None,
         }
     }
@@ -106,6 +112,14 @@ fn met(check: &CheckResult) -> Option<f64> {
         (Verdict::Pass | Verdict::Fail, Some(share)) => Some(share),
         (Verdict::Pass, None) => Some(1.0),
         (Verdict::Fail, None) => Some(0.0),
+    }
+}
+
+fn passes(check: &CheckResult) -> Option<f64> {
+    match check.verdict {
+        Verdict::Pass => Some(1.0),
+        Verdict::Fail => Some(0.0),
+        Verdict::NotScored(_) => None,
     }
 }
 

@@ -112,6 +112,25 @@ impl Workspace {
         self.inside(&version.path.under(&self.path)).ok_or_else(gone)
     }
 
+    /// Keeps a version's files. They are copied aside and moved, so that they are whole or not there.
+    pub fn put_away(
+        &self,
+        contents: &Contents,
+        digest: &Digest,
+        version: &Version,
+    ) -> Result<(), VersionsError> {
+        let place = version.path.under(&self.path);
+        if self.holds(&place, digest) {
+            return Ok(());
+        }
+        let aside = self.aside()?;
+        let whole = aside.path().join("skill");
+        std::fs::create_dir(&whole).map_err(self.failed())?;
+        contents.copy_to(&whole)?;
+        let moved = place.parent().map_or(Ok(()), std::fs::create_dir_all);
+        moved.and_then(|()| std::fs::rename(&whole, &place)).map_err(self.failed())
+    }
+
     /// The number for a version that holds this, after all others. A folder that the history does not list
     /// stays as it is, unless it holds just that: then a kill came before the history was written.
     pub fn free_number(&self, least: u32, wanted: &Digest) -> Option<u32> {

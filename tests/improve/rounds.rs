@@ -25,6 +25,16 @@ fn a_planted_defect_is_mended_in_two_rounds() {
     fits("analysis", &analysis);
     assert_eq!((&analysis["winner_version"], &analysis["loser_version"]), (&json!("v1"), &json!("v0")));
     assert_eq!(analysis["suggestions"].as_array().map(Vec::len), Some(1));
+    let theirs = read(&project, "ferry-workspace/rounds/1/skill-creator/analysis.json");
+    assert_eq!(theirs["winner_strengths"], analysis["strengths"], "{theirs}");
+    assert_eq!(theirs["comparison_summary"]["winner"], "v1");
+    assert_eq!(theirs["improvement_suggestions"].as_array().map(Vec::len), Some(1));
+    let theirs = read(&project, "ferry-workspace/skill-creator/history.json");
+    assert_eq!(
+        (&theirs["current_best"], &theirs["iterations"][2]["grading_result"]),
+        (&json!("v2"), &json!("won"))
+    );
+    assert!(project.path().join("ferry-workspace/rounds/1/skill-creator/comparison-1.json").is_file());
     let last = read(&project, "ferry-workspace/rounds/2/analysis.json");
     fits("analysis", &last);
     assert_eq!((&last["winner_version"], &last["suggestions"]), (&json!("v2"), &json!([])));

@@ -64,7 +64,14 @@ fn skill_creator_s_viewers_find_their_keys_and_no_others() {
     );
     assert_eq!(
         all_keys(&json(&project, &format!("{run}/timing.json")), &[]),
-        [".duration_ms", ".executor_duration_seconds", ".total_duration_seconds", ".total_tokens"]
+        [
+            ".duration_ms",
+            ".executor_duration_seconds",
+            ".executor_end",
+            ".executor_start",
+            ".total_duration_seconds",
+            ".total_tokens",
+        ]
     );
     let benchmark = json(&project, "out/benchmark.json");
     let found = all_keys(&benchmark["metadata"], &[]);

@@ -1,1 +1,204 @@
-//! BMad's files.
+//! BMad's files, and copies of a project for every format.
+
+use super::common::Project;
+
+/// Lists its workspace with the times of the files, and says nothing else.
+const AGENT: &str = r#"
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"brief\"]}"
+list=$(find . \( -type f -o -type l \) -printf '[%P@%Ts]\n' | sort | tr -d '\n')
+echo "{\"type\":\"text\",\"text\":\"$list\"}"
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+const EVALS: &str = r#"{"skill_name": "brief", "evals": [
+    {"id": "A1", "prompt": "Run headless. Write a brief.", "expectations": ["brief.md exists"]}
+]}"#;
+
+/// A project with the skill, an agent of its own, and these files.
+fn project(files: &[(&str, &str)]) -> Project {
+    let project = Project::new(&[
+        (
+            "skills/brief/SKILL.md",
+            "---\nname: brief\ndescription: Writes briefs. Use for briefs.\n---\nDo.\n",
+        ),
+        ("agent.sh", AGENT),
+    ]);
+    let path = project.path().join("agent.sh");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            path.display()
+        ),
+    );
+    for (path, text) in files {
+        project.write(path, text);
+    }
+    project
+}
+
+/// Runs a suite without a judge; gives the notes of the run and the paths in the workspace with their times.
+fn staged(project: &Project, suite: &str) -> (String, Vec<String>) {
+    let ran = project.run(&["run", suite, "--agent", "own", "--no-judge", "--no-cache"]);
+    assert!([0, 3].contains(&ran.code), "{}{}", ran.stdout, ran.stderr);
+    let run = project.run(&["show", "latest"]).exits(0).stdout;
+    assert!(run.contains("record: "), "{run}");
+    let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs");
+    let latest = runs.flatten().map(|entry| entry.path()).max().expect("a run");
+    let mut trials = std::fs::read_dir(latest.join("trials")).expect("trials").flatten();
+    let trial = trials.next().expect("a trial").path();
+    let text = std::fs::read_to_string(trial.join("output.txt")).unwrap_or_default();
+    let found = text.split(['[', ']']).filter(|part| part.contains('@')).map(str::to_owned).collect();
+    (ran.stderr, found)
+}
+
+fn names(found: &[String]) -> Vec<&str> {
+    found.iter().map(|entry| entry.split('@').next().unwrap_or_default()).collect()
+}
+
+#[test]
+fn a_skill_is_not_failed_for_files_that_git_ignores() {
+    for (suite, evals) in [
+        ("evals/brief/evals.json", EVALS),
+        (
+            "evals/own.practicum.yaml",
+            "practicum: 1\nskill: ../skills/brief\nworkspace: project\ncases:\n  - { id: a, prompt: go, checks: [{ contains: x }] }\n",
+        ),
+    ] {
+        let project = project(&[
+            (suite, evals),
+            (".gitignore", "_bmad/\n*.log\n"),
+            ("_bmad/bmm/config.yaml", "a"),
+            ("run.log", "a"),
+            ("src/target/notes.md", "a"),
+            ("dist/page.html", "a"),
+            // None of these is the agent's to see.
+            (".git/config", "a"),
+            (".env", "a"),
+            (".env.example", "a"),
+            ("certs/Server.PEM", "a"),
+            (".npmrc", "//r/:_authToken=a"),
+            (".ssh/config", "a"),
+            ("deploy", "-----BEGIN RSA PRIVATE KEY-----\n"),
+            ("reports/eval-runs/1/grading.json", "a"),
+            ("app/Cargo.toml", "a"),
+            ("app/target/debug/app", "a"),
+            ("node_modules/a/index.js", "a"),
+        ]);
+        let (notes, found) = staged(&project, suite);
+        assert_eq!(
+            names(&found),
+            [
+                ".agents/skills/brief/SKILL.md",
+                ".gitignore",
+                "_bmad/bmm/config.yaml",
+                "agent.sh",
+                "app/Cargo.toml",
+                "dist/page.html",
+                "practicum.toml",
+                "run.log",
+                "src/target/notes.md",
+            ],
+            "{suite}"
+        );
+        let told =
+            "6 files or folders of credentials (.env, .env.example, .npmrc, .ssh, certs/Server.PEM, …)";
+        for part in ["(.git)", "(evals)", "(reports/eval-runs)", told, "(app/target, node_modules)"] {
+            assert!(notes.contains(part), "{part} is named: {notes}");
+        }
+        let stored = project.run(&["report", "latest", "--format", "md"]).exits(0).stdout;
+        assert!(stored.contains("not copied from the project"), "{stored}");
+    }
+}
+
+#[test]
+fn a_copy_is_not_newer_than_its_original() {
+    let project = project(&[("evals/brief/evals.json", EVALS), ("src/old.c", "a")]);
+    project.write("evals/brief/setup/_bmad/config.yaml", "a");
+    for path in ["src/old.c", "evals/brief/setup/_bmad/config.yaml", "skills/brief/SKILL.md"] {
+        let file = std::fs::File::options().write(true).open(project.path().join(path)).expect("a file");
+        let then = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(981_173_106);
+        file.set_modified(then).expect("set");
+    }
+    let (_, found) = staged(&project, "evals/brief/evals.json");
+    for path in ["src/old.c", "_bmad/config.yaml", ".agents/skills/brief/SKILL.md"] {
+        assert!(found.contains(&format!("{path}@981173106")), "{path}: {found:?}");
+    }
+}
+
+#[test]
+fn a_result_is_not_reused_after_an_ignored_file_changed() {
+    let project = project(&[
+        (
+            "evals/own.practicum.yaml",
+            "practicum: 1\nskill: ../skills/brief\nworkspace: project\ncases:\n  - { id: a, prompt: go, checks: [{ contains: _bmad/new.yaml }] }\n",
+        ),
+        (".gitignore", "_bmad/\n"),
+    ]);
+    let run = ["run", "evals", "--agent", "own"];
+    project.run(&run).exits(1);
+    project.write("_bmad/new.yaml", "a");
+    project.run(&run).exits(0);
+    // What is never copied decides nothing.
+    project.write(".env", "a");
+    let again = project.run(&run).exits(0);
+    assert!(again.stderr.contains("1 reuse"), "{}", again.stderr);
+}
+
+#[test]
+fn numbered_evals_beside_triggers_are_not_skill_creator_s() {
+    let numbered = EVALS.replace("\"A1\"", "1");
+    for triggers in ["triggers.json", "trigger-queries.json"] {
+        let project = project(&[
+            ("evals/brief/evals.json", numbered.as_str()),
+            (&format!("evals/brief/{triggers}"), r#"[{"query": "Write a brief", "should_trigger": true}]"#),
+        ]);
+        let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
+        let formats: Vec<&str> = checked["files"]
+            .as_array()
+            .expect("files")
+            .iter()
+            .filter_map(|file| file["dialect"].as_str())
+            .collect();
+        assert_eq!(formats, ["bmad", "bmad"], "{checked}");
+    }
+    let project = project(&[("evals/brief/evals.json", numbered.as_str())]);
+    let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
+    assert_eq!(checked["files"][0]["dialect"], "skill-creator");
+}
+
+#[test]
+fn the_overlay_of_all_skills_is_not_dropped_without_a_word() {
+    let project = project(&[
+        ("evals/bmm/brief/evals.json", EVALS),
+        ("evals/setup/.claude/skills/helper/SKILL.md", "---\nname: helper\ndescription: Helps.\n---\n"),
+        ("evals/setup/config.yaml", "of all"),
+        ("evals/bmm/brief/setup/config.yaml", "of one"),
+        ("evals/bmm/brief/setup/own.yaml", "a"),
+        ("evals/bmm/brief/A1/setup/case.yaml", "a"),
+    ]);
+    let (notes, found) = staged(&project, "evals/bmm/brief/evals.json");
+    for path in [".claude/skills/helper/SKILL.md", "config.yaml", "own.yaml", "case.yaml"] {
+        assert!(names(&found).contains(&path), "{path}: {found:?}");
+    }
+    assert!(notes.contains("the overlay evals/setup is laid into the workspaces of suite brief"), "{notes}");
+    let kept =
+        project.run(&["run", "evals", "--agent", "own", "--no-judge", "--no-cache", "--keep-workspaces"]);
+    let rooms = kept.stderr.lines().find_map(|line| line.strip_prefix("workspaces kept in "));
+    let walk = ignore::WalkBuilder::new(rooms.expect("a folder")).standard_filters(false).build();
+    let config =
+        walk.flatten().find(|entry| entry.path().ends_with("workspace/config.yaml")).expect("staged");
+    assert_eq!(std::fs::read_to_string(config.path()).expect("text"), "of one", "the own overlay wins");
+    std::fs::remove_dir_all(rooms.expect("a folder")).expect("removed");
+}
+
+#[test]
+fn mode_triggers_is_not_an_unknown_word() {
+    let project = project(&[("evals/brief/evals.json", EVALS)]);
+    for (mode, hint) in
+        [("triggers", "--only activation"), ("trigger", "--only activation"), ("artifact", "--only artifact")]
+    {
+        let ran = project.run(&["run", "evals", "--agent", "own", "--mode", mode]).exits(2);
+        assert!(ran.stderr.contains(hint), "{mode}: {}", ran.stderr);
+    }
+}

@@ -1,1 +1,190 @@
 //! Files of writing-skills and skill-creator.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use super::common::Project;
+
+/// One of the examples, in a project of its own.
+fn example(name: &str) -> Project {
+    let project = Project::new(&[]);
+    let folder = format!("{}/examples/{name}/.", env!("CARGO_MANIFEST_DIR"));
+    let copied = Command::new("cp").arg("-r").arg(folder).arg(project.path()).status();
+    assert!(copied.expect("cp").success());
+    project
+}
+
+fn read(project: &Project, path: &str) -> Value {
+    let text = std::fs::read_to_string(project.path().join(path));
+    serde_json::from_str(&text.unwrap_or_else(|error| panic!("{path}: {error}"))).expect("JSON")
+}
+
+const RUN: [&str; 6] = ["run", ".", "--agent", "builtin", "--script", "script.yaml"];
+
+#[test]
+fn a_file_in_the_workspace_of_the_skill_is_not_missing() {
+    let project = example("writing-skills");
+    let fixtures = project.path().join("skills/alt-text/evals/fixtures");
+    let workspace = project.path().join("skills/alt-text-workspace");
+    std::fs::create_dir_all(&workspace).expect("create");
+    std::fs::rename(fixtures, workspace.join("fixtures")).expect("moved");
+    let checked = project.run(&["check", "skills/alt-text", "--json"]).exits(0).json();
+    assert_eq!(checked["files"][0]["problems"], json!([]), "{checked}");
+    project.run(&RUN).exits(0);
+}
+
+#[test]
+fn scores_from_1_to_5_are_not_only_passed_or_failed() {
+    let project = example("writing-skills");
+    let summary = project.run(&[&RUN[..], &["--json"]].concat()).exits(0).json();
+    let of = |summary: &Value, id: &str| -> Value {
+        let cases = summary["cases"].as_array().expect("cases").iter();
+        let mut checks = cases.flat_map(|case| case["checks"].as_array().expect("checks"));
+        let check = checks.find(|check| check["id"] == id).expect("a check");
+        json!([check["scale"], check["mean_score"], check["min_score"], check["max_score"]])
+    };
+    assert_eq!(of(&summary, "length"), json!(["1-5", 4.0, 4.0, 4.0]));
+    assert_eq!(of(&summary, "message"), json!(["1-5", 5.0, 5.0, 5.0]));
+    let shown = project.run(&["show", "latest"]).exits(0).stdout;
+    assert!(shown.contains("mean scores from 1 to 5: message 5.0, length 4.0, no-decoration 5.0"), "{shown}");
+    let trial = project.run(&["show", "latest", "chart"]).exits(0).stdout;
+    assert!(trial.contains("length 4 of 5: "), "{trial}");
+}
+
+#[test]
+fn a_version_that_was_graded_is_not_lost() {
+    let project = example("writing-skills");
+    let graded = [&RUN[..], &["--report", "writing-skills=graded"]].concat();
+    project.run(&graded).exits(0);
+    let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe brief.\n"));
+    project.run(&graded).exits(0);
+    let history = read(&project, "graded/history.json");
+    let described: Vec<&str> = history["versions"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .filter_map(|version| version["description"].as_str())
+        .collect();
+    assert_eq!(described, ["baseline", "graded"], "{history}");
+    for (version, brief) in [("v0", false), ("v1", true)] {
+        let kept = project.path().join(format!("graded/{version}/skill/SKILL.md"));
+        let text = std::fs::read_to_string(kept).expect("the files of the version");
+        assert_eq!(text.contains("Be brief."), brief, "{version}");
+        assert!(!project.path().join(format!("graded/{version}/skill/evals")).exists());
+    }
+}
+
+#[test]
+fn a_second_init_is_not_a_failure() {
+    let project = example("writing-skills");
+    for dialect in ["writing-skills", "native"] {
+        for _ in 0..2 {
+            project.run(&["init", "skills/alt-text", "--dialect", dialect]).exits(0);
+        }
+    }
+    let history = read(&project, "skills/alt-text-workspace/history.json");
+    assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
+}
+
+#[test]
+fn the_average_is_not_a_different_mean_in_each_command() {
+    let project = example("writing-skills");
+    project.run(&[&RUN[..], &["--report", "writing-skills=graded"]].concat()).exits(0);
+    // The chart has the scores 5, 4, 5, the divider 5: each case counts once.
+    assert_eq!(read(&project, "graded/history.json")["versions"][0]["average_score"], json!(4.83));
+    let schema = project.run(&["schema", "history"]).exits(0).stdout;
+    assert!(schema.contains("mean over the cases"), "{schema}");
+    project.run(&["snapshot", "skills/alt-text"]).exits(0);
+    let listed = project.run(&["versions", "skills/alt-text"]).exits(0).stdout;
+    assert!(listed.contains("mean score"), "{listed}");
+}
+
+/// Where skill-creator's viewer looks for the prompt of a run: in its folder, then in the one above.
+fn prompt_for_the_viewer(project: &Project, run: &str) -> String {
+    let above = run.rsplit_once('/').expect("a folder above").0;
+    let found = [run, above]
+        .into_iter()
+        .find(|folder| project.path().join(folder).join("eval_metadata.json").is_file());
+    let metadata = read(project, &format!("{}/eval_metadata.json", found.expect("metadata")));
+    metadata["prompt"].as_str().expect("a prompt").to_owned()
+}
+
+#[test]
+fn skill_creator_s_viewer_does_not_say_that_there_is_no_prompt() {
+    let project = example("skill-creator");
+    let ran = project.run(&[&RUN[..], &["--json", "--report", "skill-creator=out"]].concat());
+    assert!([0, 1].contains(&ran.code), "{}", ran.stderr);
+    let benchmark = read(&project, "out/benchmark.json");
+    let runs = benchmark["runs"].as_array().expect("runs");
+    assert!(runs.len() > 1, "{benchmark}");
+    for run in runs {
+        let (eval, configuration) = (&run["eval_id"], run["configuration"].as_str().expect("one"));
+        let folder = format!("out/eval-{eval}/{configuration}/run-{}", run["run_number"]);
+        assert!(!prompt_for_the_viewer(&project, &folder).is_empty());
+        assert_eq!(read(&project, &format!("out/eval-{eval}/eval_metadata.json"))["eval_id"], *eval);
+        let timing = read(&project, &format!("{folder}/timing.json"));
+        for key in ["executor_start", "executor_end", "grader_start", "grader_end"] {
+            assert!(timing[key].as_str().is_some_and(|at| at.ends_with('Z')), "{key}: {timing}");
+        }
+        assert!(timing["grader_duration_seconds"].is_number(), "{timing}");
+        let metrics = read(&project, &format!("{folder}/outputs/metrics.json"));
+        for key in
+            ["total_tool_calls", "total_steps", "errors_encountered", "output_chars", "transcript_chars"]
+        {
+            assert!(metrics[key].is_number(), "{key}: {metrics}");
+        }
+        let outputs = std::fs::read_dir(project.path().join(&folder).join("outputs")).expect("outputs");
+        let created = outputs.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+        let created = created.filter(|name| !["output.txt", "metrics.json"].contains(&name.as_str())).count();
+        assert_eq!(metrics["files_created"].as_array().map(Vec::len), Some(created), "{metrics}");
+    }
+    let notes = benchmark["notes"].as_array().expect("notes");
+    assert!(notes[0].as_str().is_some_and(|note| note.starts_with("with_skill meets ")), "{notes:?}");
+    assert_ne!(benchmark["metadata"]["analyzer_model"], "");
+}
+
+#[test]
+fn skill_creator_s_shapes_are_not_only_those_of_writing_skills() {
+    let project = example("writing-skills");
+    project.run(&["snapshot", "skills/alt-text"]).exits(0);
+    let history = read(&project, "skills/alt-text-workspace/skill-creator/history.json");
+    assert_eq!(history["skill_name"], "alt-text");
+    assert_eq!(history["iterations"][0]["version"], "v0");
+    assert_eq!(history["iterations"][0]["parent"], Value::Null);
+    let keys: Vec<&String> = history["iterations"][0].as_object().expect("an object").keys().collect();
+    let documented = ["expectation_pass_rate", "grading_result", "is_current_best", "parent", "version"];
+    let mut keys: Vec<&str> = keys.into_iter().map(String::as_str).collect();
+    keys.sort_unstable();
+    assert_eq!(keys, documented);
+
+    let dimensions = [
+        "description_quality",
+        "convention_compliance",
+        "type_specific_quality",
+        "token_efficiency",
+        "content_value",
+    ];
+    let scores: serde_json::Map<String, Value> =
+        dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 8, "B": 6}))).collect();
+    let input = json!({"winner": "A", "reasoning": "It is clearer.", "scores": scores});
+    let steps = json!([{"tools": [{"name": "report_comparison", "input": input}]}]);
+    let script = json!({"practicum_script": 1, "scenarios": [{"name": "a", "to": "judge", "steps": steps}]});
+    for (path, text) in [("judge.json", script.to_string().as_str()), ("a.md", "one"), ("b.md", "two")] {
+        project.write(path, text);
+    }
+    project
+        .run(&["compare", "a.md", "b.md", "--blind", "--request", "Write.", "--script", "judge.json"])
+        .exits(0);
+    let mut kept = std::fs::read_dir(project.path().join(".practicum/comparisons")).expect("kept").flatten();
+    let folder = kept.next().expect("one").path().join("skill-creator");
+    for number in [1, 2] {
+        let text = std::fs::read_to_string(folder.join(format!("comparison-{number}.json"))).expect("a look");
+        let look: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((&look["winner"], &look["reasoning"]), (&json!("A"), &json!("It is clearer.")));
+        assert_eq!(look["rubric"]["A"]["overall_score"], 8.0, "{look}");
+        assert_eq!(look["rubric"]["B"]["structure_score"], 3.0, "{look}");
+        assert_eq!(look["output_quality"]["A"]["strengths"].as_array().map(Vec::len), Some(5), "{look}");
+    }
+}

@@ -181,7 +181,8 @@ fn keep_notes(case: &Case, map: &mut Map<String, Value>, losses: &mut Losses) {
 /// Overlays are found by their place, so one that lies elsewhere has to be moved by hand.
 fn misplaced_overlays(case: &Case, folder: &Path, places: &[Option<PathBuf>], losses: &mut Losses) {
     for overlay in &case.room.overlays {
-        if !places.iter().flatten().any(|place| place == overlay) {
+        let found = places.iter().flatten().any(|place| place == overlay);
+        if !found && !super::base_overlays(folder).contains(overlay) {
             let from = relative(overlay, folder);
             losses.case(&case.id, format!("where its overlay lies (copy {from} to a setup folder)"));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Judged;
 use super::statistics::{Tallied, tally};
-use crate::improve::files;
+use crate::improve::{files, skill_creator};
 use crate::model::{Compared, Estimate};
 
 /// One look at two outputs, in the shape that writing-skills documents, with exactly its keys.
@@ -148,6 +148,7 @@ impl Blind {
     ) -> std::io::Result<Self> {
         let mut cases = Vec::new();
         let mut cost_usd = Some(0.0);
+        let mut looks = 0;
         for (number, judged) in judged.into_iter().enumerate() {
             let mut case = judged.case;
             for (at, comparison) in judged.comparisons.iter().enumerate() {
@@ -158,6 +159,11 @@ impl Blind {
                 std::fs::create_dir_all(path.parent().unwrap_or(folder))?;
                 files::write_json(&path, comparison)?;
                 case.files.push(file);
+                looks += 1;
+                let theirs = folder.join(skill_creator::FOLDER);
+                std::fs::create_dir_all(&theirs)?;
+                let theirs = theirs.join(format!("comparison-{looks}.json"));
+                files::write_json(&theirs, &skill_creator::comparison(comparison))?;
             }
             cost_usd = cost_usd.zip(judged.cost_usd).map(|(sum, more)| sum + more);
             cases.push(case);

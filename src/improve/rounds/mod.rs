@@ -18,7 +18,9 @@ pub use means::{Analysed, Examined, Halt, Left, Looks, Means, Proposal};
 
 use super::decide::{Decision, Goal, Standing, decide};
 use super::journal::{Journal, Spent};
-use super::{Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings};
+use super::{
+    Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings, skill_creator,
+};
 use crate::model::{Estimate, Noise, TrialRecord};
 use crate::skill::Skill;
 use crate::store::RunDir;
@@ -307,6 +309,12 @@ impl<'l> Loop<'l> {
         let folder = self.folder(round);
         let written = std::fs::create_dir_all(&folder)
             .and_then(|()| files::write_json(&folder.join("analysis.json"), &analysis));
+        let theirs = folder.join(skill_creator::FOLDER);
+        let (winner, loser) = (&winner.examined.files, &loser.examined.files);
+        let document = skill_creator::analysis(&analysis, winner, loser, &looks.reasons);
+        let written = written
+            .and_then(|()| std::fs::create_dir_all(&theirs))
+            .and_then(|()| files::write_json(&theirs.join("analysis.json"), &document));
         written.map_err(Halt::failed)?;
         Ok(Some(Proposal { edits: analysis.suggestions, refused }))
     }

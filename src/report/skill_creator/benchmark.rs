@@ -6,6 +6,7 @@ use super::grading::{Graded, Metrics, rounded, tokens};
 use super::numbers::Numbers;
 use super::{Eval, Shape};
 use crate::model::{CaseSummary, TrialRecord};
+use crate::report::markup::cut;
 use crate::report::results::Results;
 use crate::report::{printable, when};
 
@@ -17,6 +18,7 @@ pub struct Benchmark {
     analyzer: Models,
     runs: Vec<Value>,
     measures: BTreeMap<String, Measures>,
+    answers: Answers,
     notes: Vec<String>,
 }
 
@@ -29,7 +31,63 @@ struct Models {
 impl Models {
     fn in_words(&self) -> String {
         let seen: Vec<&str> = self.seen.iter().map(String::as_str).collect();
-        printable(&if seen.is_empty() { self.asked.clone() } else { seen.join(", ") })
+        match (seen.is_empty(), self.asked.is_empty()) {
+            (false, _) => printable(&seen.join(", ")),
+            (true, false) => printable(&self.asked),
+            (true, true) => "none".to_owned(),
+        }
+    }
+}
+
+/// The configuration under test, and those it may be compared with.
+const EXAMINED: &str = "with_skill";
+const BASELINES: [&str; 2] = ["without_skill", "old_skill"];
+
+/// How often each expectation passed, by configuration.
+#[derive(Default)]
+struct Answers {
+    by_expectation: BTreeMap<(u32, String, String), BTreeMap<String, Passes>>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Passes {
+    passed: usize,
+    runs: usize,
+}
+
+/// So many observations are told; the benchmark has all figures anyway.
+const MOST_OBSERVATIONS: usize = 50;
+
+impl Answers {
+    fn add(&mut self, eval: Eval<'_>, text: &str, configuration: &str, passed: bool) {
+        let key = (eval.id, eval.name.to_owned(), text.to_owned());
+        let passes = self.by_expectation.entry(key).or_default().entry(configuration.to_owned()).or_default();
+        passes.passed += usize::from(passed);
+        passes.runs += 1;
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let notes = self.by_expectation.iter().flat_map(|((id, name, text), by_configuration)| {
+            let about = format!("eval {id} ({name}): \"{}\"", cut(text, 200));
+            let examined = by_configuration.get(EXAMINED).copied().unwrap_or_default();
+            let before = BASELINES.iter().find_map(|name| Some((name, by_configuration.get(*name)?)));
+            let both = before.and_then(|(name, before)| match (examined, *before) {
+                (Passes { runs: 0, .. }, _) => None,
+                (one, other) if one.passed == one.runs && other.passed == other.runs => Some(format!(
+                    "{about} passes in every run of {EXAMINED} and of {name}, so it does not tell them apart"
+                )),
+                (Passes { passed: 0, .. }, Passes { passed: 0, .. }) => {
+                    Some(format!("{about} fails in every run of {EXAMINED} and of {name}"))
+                }
+                _ => None,
+            });
+            let varies = (0 < examined.passed && examined.passed < examined.runs).then(|| {
+                let Passes { passed, runs } = examined;
+                format!("{about} varies: it passes in {passed} of {runs} runs of {EXAMINED}")
+            });
+            both.into_iter().chain(varies)
+        });
+        notes.take(MOST_OBSERVATIONS).collect()
     }
 }
 
@@ -83,6 +141,7 @@ impl Benchmark {
             analyzer: models(setting("judge.model")),
             runs: Vec::new(),
             measures: BTreeMap::new(),
+            answers: Answers::default(),
             notes: Vec::new(),
         }
     }
@@ -97,7 +156,7 @@ impl Benchmark {
     ) {
         let (Eval { id, name }, attempt) = (eval, record.attempt);
         self.executor.seen.extend(record.model.clone());
-        self.analyzer.seen.extend(record.judging.as_ref().map(|judging| judging.model.clone()));
+        self.analyzer.seen.extend(record.judged_by.as_ref().map(|by| by.model.clone()));
         if let Some(why) = record.why_not_scored() {
             let why = printable(&why);
             self.notes
@@ -110,6 +169,10 @@ impl Benchmark {
         }
         if graded.expectations.is_empty() {
             return;
+        }
+        for expectation in &graded.expectations {
+            let (text, passed) = (expectation["text"].as_str(), expectation["passed"] == true);
+            self.answers.add(eval, text.unwrap_or_default(), &configuration, passed);
         }
         let measures = self.measures.entry(configuration.clone()).or_default();
         measures.pass_rate.push(graded.pass_rate());
@@ -143,9 +206,31 @@ impl Benchmark {
                 "metadata": self.metadata(),
                 "runs": self.runs,
                 "run_summary": self.run_summary(shape),
-                "notes": self.notes,
+                "notes": self.all_notes(),
             }),
         }
+    }
+
+    /// What the figures alone do not show: how the arms differ, expectations that do not tell them apart or
+    /// that vary, and runs without an answer.
+    fn all_notes(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let before = BASELINES.iter().find_map(|name| self.measures.get_key_value(*name));
+        if let (Some(after), Some((name, before))) = (self.measures.get(EXAMINED), before) {
+            let change = delta(before, after, Shape::SkillCreator);
+            let (rate, old_rate) = (mean(&after.pass_rate), mean(&before.pass_rate));
+            let (seconds, tokens) = (&change["time_seconds"], &change["tokens"]);
+            notes.push(format!(
+                "{EXAMINED} meets {:.0} % of its expectations, {name} {:.0} %; the difference for a run is {} s and {} tokens",
+                rate * 100.0,
+                old_rate * 100.0,
+                seconds.as_str().unwrap_or_default(),
+                tokens.as_str().unwrap_or_default(),
+            ));
+        }
+        notes.extend(self.answers.notes());
+        notes.extend(self.notes.iter().cloned());
+        notes
     }
 
     fn metadata(&self) -> Value {
@@ -158,13 +243,13 @@ impl Benchmark {
     fn run_summary(&self, shape: Shape) -> Value {
         let mut summary = Map::new();
         // What is examined comes first: viewers take the first for the one that counts.
-        let after = self.measures.get_key_value("with_skill");
-        let others = self.measures.iter().filter(|(name, _)| *name != "with_skill");
+        let after = self.measures.get_key_value(EXAMINED);
+        let others = self.measures.iter().filter(|(name, _)| *name != EXAMINED);
         for (name, measures) in after.into_iter().chain(others) {
             let figures = measures.all().map(|(measure, values)| (measure.to_owned(), spread(values, shape)));
             summary.insert(name.clone(), Value::Object(figures.into_iter().collect()));
         }
-        let before = ["without_skill", "old_skill"].iter().find_map(|name| self.measures.get(*name));
+        let before = BASELINES.iter().find_map(|name| self.measures.get(*name));
         if let (Some((_, after)), Some(before)) = (after, before) {
             summary.insert("delta".to_owned(), delta(before, after, shape));
         }

@@ -1,13 +1,18 @@
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::Shape;
 use crate::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
 use crate::report::markup::cut;
-use crate::report::printable;
 use crate::report::results::{Questions, Results};
+use crate::report::{printable, when};
+use crate::store::TrialFacts;
 use crate::transcript::{Told, told};
+use crate::tree::read_bounded;
 
 const LONGEST_TEXT: usize = 4000;
 
@@ -48,6 +53,9 @@ pub struct Metrics {
     tools: BTreeMap<String, u64>,
     steps: usize,
     pub errors: usize,
+    /// The files that the agent created or changed, as far as they were kept.
+    files: Vec<String>,
+    /// Of its answer and of those of its files that are text.
     output_chars: usize,
     transcript_chars: usize,
 }
@@ -110,28 +118,68 @@ pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
             }
         }
     }
-    let output = std::fs::read(folder.join("output.txt")).unwrap_or_default();
+    let kept = kept_files(&folder.join("files"));
+    let written = kept.iter().map(|(_, path)| path.clone()).chain([folder.join("output.txt")]);
     Metrics {
         tools,
         steps: count,
         errors,
-        output_chars: String::from_utf8_lossy(&output).chars().count(),
+        files: kept.iter().map(|(name, _)| cut(&printable(name), 300)).collect(),
+        output_chars: written.filter_map(|path| characters_in(&path)).sum(),
         transcript_chars: said,
     }
 }
 
-pub fn timing(record: &TrialRecord, shape: Shape) -> Value {
+/// The files below a folder, each by its relative name and its path.
+pub fn kept_files(folder: &Path) -> Vec<(String, PathBuf)> {
+    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let mut named: Vec<(String, PathBuf)> = files
+        .filter_map(|entry| {
+            let name = entry.path().strip_prefix(folder).ok()?.to_string_lossy().into_owned();
+            Some((name, entry.into_path()))
+        })
+        .collect();
+    named.sort();
+    named
+}
+
+/// How many characters a text file has. `None` for what is no text, or too large to be looked at.
+fn characters_in(path: &Path) -> Option<usize> {
+    let bytes = read_bounded(path, MOST_READ).ok()?;
+    String::from_utf8(bytes).ok().map(|text| text.chars().count())
+}
+
+/// When a run and its judge worked, and how long. A time that was not kept is left out.
+pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
     let tokens = tokens(record);
     let milliseconds = (record.seconds * 1000.0).round() as u64;
-    match shape {
-        Shape::Agentskills => json!({"total_tokens": tokens, "duration_ms": milliseconds}),
-        Shape::SkillCreator => json!({
-            "total_tokens": tokens,
-            "duration_ms": milliseconds,
-            "total_duration_seconds": rounded(record.seconds, 3),
-            "executor_duration_seconds": rounded(record.seconds, 3),
-        }),
+    if shape == Shape::Agentskills {
+        return json!({"total_tokens": tokens, "duration_ms": milliseconds});
     }
+    let seconds = rounded(record.seconds, 3);
+    let mut timing = json!({
+        "total_tokens": tokens,
+        "duration_ms": milliseconds,
+        "total_duration_seconds": seconds,
+        "executor_duration_seconds": seconds,
+    });
+    let mut period = |who: &str, started: Option<&str>, seconds: Option<f64>| {
+        let Some((started, seconds)) = started.and_then(|at| at.parse::<Timestamp>().ok()).zip(seconds)
+        else {
+            return;
+        };
+        let length = Duration::try_from_secs_f64(seconds).unwrap_or_default();
+        let moment = |at: Timestamp| json!(when::to_the_second(&at.to_string()));
+        timing[format!("{who}_start")] = moment(started);
+        timing[format!("{who}_end")] = moment(started.checked_add(length).unwrap_or(started));
+        timing[format!("{who}_duration_seconds")] = json!(rounded(seconds, 3));
+    };
+    let facts = TrialFacts::read(&results.folder(record)).ok();
+    period("executor", facts.and_then(|facts| facts.started).as_deref(), Some(record.seconds));
+    let judged = record.judged_by.as_ref();
+    period("grader", judged.map(|by| by.started.as_str()), judged.map(|by| by.seconds));
+    timing
 }
 
 pub fn tokens(record: &TrialRecord) -> u64 {
@@ -150,10 +198,11 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
             document.insert("summary".to_owned(), graded.summary());
             document.insert("execution_metrics".to_owned(), execution_metrics(metrics));
             let seconds = rounded(record.seconds, 3);
-            document.insert(
-                "timing".to_owned(),
-                json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds}),
-            );
+            let mut timing = json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds});
+            if let Some(seconds) = record.judged_by.as_ref().map(|by| by.seconds) {
+                timing["grader_duration_seconds"] = json!(rounded(seconds, 3));
+            }
+            document.insert("timing".to_owned(), timing);
             document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim).collect());
             let review: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
             document.insert(
@@ -186,6 +235,13 @@ fn execution_metrics(of: &Metrics) -> Value {
         "output_chars": of.output_chars,
         "transcript_chars": of.transcript_chars,
     })
+}
+
+/// The file that skill-creator's executor leaves beside its outputs.
+pub fn metrics_file(of: &Metrics) -> Value {
+    let mut metrics = execution_metrics(of);
+    metrics["files_created"] = json!(of.files);
+    metrics
 }
 
 pub fn rounded(value: f64, digits: i32) -> f64 {

@@ -94,26 +94,37 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
         let name = printable(name(results, &questions, case).unwrap_or(&case.id));
         let eval = folder.join(format!("eval-{id}"));
         let runs = case.trials();
+        let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
+        let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
+        let said = |check: &CheckSummary| printable(wording(check).unwrap_or(&check.id));
+        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable(&prompt),
+            "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
         for trial in results.trials(case) {
             let record = trial?;
             let run = run_folder(results, &eval, &record, runs, shape);
             std::fs::create_dir_all(&run)?;
-            copy_outputs(&results.folder(&record), &run.join("outputs"))?;
+            let outputs = run.join("outputs");
+            copy_outputs(&results.folder(&record), &outputs)?;
             let graded = grading::graded(&record, &questions);
             let metrics = grading::metrics(results, &record);
-            put(&run.join("timing.json"), &grading::timing(&record, shape))?;
+            put(&run.join("timing.json"), &grading::timing(results, &record, shape))?;
+            if shape == Shape::SkillCreator {
+                // The viewer looks for the prompt here and in the folder above.
+                put(&run.join("eval_metadata.json"), &metadata)?;
+                // A file of the agent's keeps its name.
+                if !results.folder(&record).join("files/metrics.json").exists() {
+                    put(&outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
+                }
+            }
             if !graded.expectations.is_empty() {
                 put(&run.join("grading.json"), &grading::document(&record, &graded, &metrics, shape))?;
             }
             let eval = Eval { id, name: &name };
             benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
         }
-        let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
-        let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
-        let said = |check: &CheckSummary| printable(wording(check).unwrap_or(&check.id));
-        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable(&prompt),
-            "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
+        // The script that makes a benchmark looks for the number here.
         if shape == Shape::SkillCreator {
+            std::fs::create_dir_all(&eval)?;
             put(&eval.join("eval_metadata.json"), &metadata)?;
         }
     }

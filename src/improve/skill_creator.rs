@@ -1,0 +1,164 @@
+//! Comparisons and analyses in the shapes that skill-creator documents, beside those of writing-skills.
+//!
+//! Nothing is made up for a key: what nobody was asked is null or empty.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::analysis::Analysis;
+use super::blind::{Comparison, Label};
+
+/// The folder for these documents, beside those that writing-skills gives the same names.
+pub const FOLDER: &str = "skill-creator";
+
+/// The documented dimensions that are about form; all others are about content.
+const STRUCTURE: [&str; 3] = ["description_quality", "convention_compliance", "token_efficiency"];
+
+/// One blind look at two outputs: `comparison-N.json`.
+pub fn comparison(of: &Comparison) -> Value {
+    let winner = match of.winner {
+        Label::A => "A",
+        Label::B => "B",
+    };
+    json!({
+        "winner": winner,
+        "reasoning": of.reasoning,
+        "rubric": {"A": rubric(of, Label::A), "B": rubric(of, Label::B)},
+        "output_quality": {"A": quality(of, Label::A), "B": quality(of, Label::B)},
+    })
+}
+
+/// Each dimension's score of an output with that of the other one, from 1 to 10.
+fn scores(of: &Comparison, label: Label) -> impl Iterator<Item = (&str, u8, u8)> {
+    of.scores.iter().map(move |(name, marks)| match label {
+        Label::A => (name.as_str(), marks.a, marks.b),
+        Label::B => (name.as_str(), marks.b, marks.a),
+    })
+}
+
+fn rubric(of: &Comparison, label: Label) -> Value {
+    let part = |wanted: bool| -> Map<String, Value> {
+        let part = scores(of, label).filter(|(name, ..)| STRUCTURE.contains(name) == wanted);
+        // Its scale is from 1 to 5.
+        part.map(|(name, own, _)| (name.to_owned(), json!(f64::from(own) / 2.0))).collect()
+    };
+    let (content, structure) = (part(false), part(true));
+    let (content_score, structure_score) = (mean(&content), mean(&structure));
+    json!({
+        "content": content,
+        "structure": structure,
+        "content_score": content_score.map(rounded),
+        "structure_score": structure_score.map(rounded),
+        "overall_score": overall(of, label).map(rounded),
+    })
+}
+
+/// The mean of the two parts, from 1 to 10.
+fn overall(of: &Comparison, label: Label) -> Option<f64> {
+    let part = |wanted: bool| {
+        let part = scores(of, label).filter(|(name, ..)| STRUCTURE.contains(name) == wanted);
+        let own: Vec<f64> = part.map(|(_, own, _)| f64::from(own)).collect();
+        (!own.is_empty()).then(|| own.iter().sum::<f64>() / own.len() as f64)
+    };
+    let parts: Vec<f64> = [part(false), part(true)].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| parts.iter().sum::<f64>() / parts.len() as f64)
+}
+
+fn quality(of: &Comparison, label: Label) -> Value {
+    let told = |better: bool| -> Vec<String> {
+        let differing = scores(of, label).filter(|(_, own, other)| own != other);
+        differing
+            .filter(|(_, own, other)| (own > other) == better)
+            .map(|(name, own, other)| format!("{name}: {own} of 10, the other {other}"))
+            .collect()
+    };
+    json!({
+        "score": overall(of, label).map(f64::round),
+        "strengths": told(true),
+        "weaknesses": told(false),
+    })
+}
+
+fn mean(part: &Map<String, Value>) -> Option<f64> {
+    let values: Vec<f64> = part.values().filter_map(Value::as_f64).collect();
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+}
+
+fn rounded(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// Why one version is better: `analysis.json`. The winner is named by its version, because labels are dealt anew
+/// for each look.
+pub fn analysis(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons: &str) -> Value {
+    let suggestions: Vec<Value> = of
+        .suggestions
+        .iter()
+        .map(|suggestion| {
+            json!({
+                // The analysis does not rank them.
+                "priority": "medium",
+                "category": suggestion.area,
+                "suggestion": format!("Replace {:?} with {:?}", suggestion.before, suggestion.after),
+                "expected_impact": suggestion.reasoning,
+            })
+        })
+        .collect();
+    json!({
+        "comparison_summary": {
+            "winner": of.winner_version,
+            "winner_skill": winner_skill,
+            "loser_skill": loser_skill,
+            "comparator_reasoning": reasons,
+        },
+        "winner_strengths": of.strengths,
+        "loser_weaknesses": of.weaknesses,
+        "instruction_following": {
+            "winner": {"score": null, "issues": []},
+            "loser": {"score": null, "issues": []},
+        },
+        "improvement_suggestions": suggestions,
+        "transcript_insights": {"winner_execution_pattern": null, "loser_execution_pattern": null},
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_has_both_outputs_scores_on_the_documented_scales() {
+        let of: Comparison = serde_json::from_value(json!({
+            "eval_prompt": "p",
+            "winner": "A",
+            "reasoning": "clearer",
+            "scores": {
+                "content_value": {"A": 8, "B": 6},
+                "type_specific_quality": {"A": 9, "B": 4},
+                "token_efficiency": {"A": 7, "B": 7},
+            },
+        }))
+        .expect("a comparison");
+        let written = comparison(&of);
+        assert_eq!(written["winner"], "A");
+        assert_eq!(
+            written["rubric"]["A"],
+            json!({
+                "content": {"content_value": 4.0, "type_specific_quality": 4.5},
+                "structure": {"token_efficiency": 3.5},
+                "content_score": 4.3,
+                "structure_score": 3.5,
+                "overall_score": 7.8,
+            })
+        );
+        assert_eq!(
+            written["output_quality"]["B"],
+            json!({
+                "score": 6.0,
+                "strengths": [],
+                "weaknesses": ["content_value: 6 of 10, the other 8", "type_specific_quality: 4 of 10, the other 9"],
+            })
+        );
+    }
+}

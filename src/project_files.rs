@@ -1,0 +1,210 @@
+//! Which files of a project an agent gets a copy of.
+//!
+//! In: a project's folder. Out: the files and folders to copy, and what is left out, with the reason.
+//! Never: copies anything; asks git, because a skill may need what git ignores.
+
+mod build_folders;
+mod credentials;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::skill::{is_eval_file, is_workspace, leads_out};
+
+/// Why something of a project is not copied for an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    VersionControl,
+    Evals,
+    RunRecord,
+    Credentials,
+    BuildFolder,
+    LinkOut,
+    Unreadable,
+}
+
+impl Reason {
+    /// One thing that is left out for this reason, and several.
+    fn in_words(self) -> (&'static str, &'static str) {
+        match self {
+            Reason::VersionControl => ("entry of version control", "entries of version control"),
+            Reason::Evals => ("place of evals", "places of evals"),
+            Reason::RunRecord => ("record of runs", "records of runs"),
+            Reason::Credentials => ("file or folder of credentials", "files or folders of credentials"),
+            Reason::BuildFolder => ("build folder", "build folders"),
+            Reason::LinkOut => ("link that leads out of it", "links that lead out of it"),
+            Reason::Unreadable => ("entry that cannot be read", "entries that cannot be read"),
+        }
+    }
+}
+
+/// The content of a project, all paths relative to it and in order. A folder comes before what is in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ProjectFiles {
+    pub folders: Vec<PathBuf>,
+    /// Regular files and links.
+    pub files: Vec<PathBuf>,
+    pub left_out: BTreeMap<Reason, Vec<PathBuf>>,
+}
+
+/// Of one reason so many paths are named.
+const MOST_NAMED: usize = 5;
+
+impl ProjectFiles {
+    /// Lists a project. What `skip` says of a path, given with whether it is a folder, is neither listed nor
+    /// counted: it is no part of the project.
+    pub fn of(project: &Path, skip: &dyn Fn(&Path, bool) -> bool) -> Self {
+        let mut files = Self::default();
+        let mut open = vec![project.to_owned()];
+        while let Some(folder) = open.pop() {
+            let Ok(entries) = std::fs::read_dir(&folder) else {
+                files.folders.retain(|known| project.join(known) != folder);
+                files.leave_out(project, &folder, Reason::Unreadable);
+                continue;
+            };
+            for entry in entries.flatten() {
+                let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+                if is_own_record(&path) || skip(&path, kind.is_dir()) {
+                    continue;
+                }
+                if let Some(reason) = reason_to_leave_out(&path, kind, project) {
+                    files.leave_out(project, &path, reason);
+                } else if let Ok(relative) = path.strip_prefix(project) {
+                    match kind.is_dir() {
+                        true => files.folders.push(relative.to_owned()),
+                        // Devices, pipes and sockets are nothing that a copy could be made of.
+                        false if kind.is_file() || kind.is_symlink() => files.files.push(relative.to_owned()),
+                        false => continue,
+                    }
+                    if kind.is_dir() {
+                        open.push(path);
+                    }
+                }
+            }
+        }
+        files.folders.sort();
+        files.files.sort();
+        files.left_out.values_mut().for_each(|paths| paths.sort());
+        files
+    }
+
+    fn leave_out(&mut self, project: &Path, path: &Path, reason: Reason) {
+        let relative = path.strip_prefix(project).unwrap_or(path);
+        self.left_out.entry(reason).or_default().push(relative.to_owned());
+    }
+
+    /// What is left out, in one sentence with the numbers and the first names. `None` if nothing is.
+    pub fn left_out_in_words(&self) -> Option<String> {
+        let parts: Vec<String> = self.left_out.iter().map(|(reason, paths)| named(*reason, paths)).collect();
+        (!parts.is_empty()).then(|| format!("not copied from the project: {}", parts.join(", ")))
+    }
+}
+
+fn named(reason: Reason, paths: &[PathBuf]) -> String {
+    let (one, several) = reason.in_words();
+    let count = paths.len();
+    let mut names: Vec<String> =
+        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    if count > MOST_NAMED {
+        names.push("…".to_owned());
+    }
+    format!("{count} {} ({})", if count == 1 { one } else { several }, names.join(", "))
+}
+
+/// Whether a path holds this program's own records, which are no part of any project.
+fn is_own_record(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == ".practicum")
+}
+
+/// The reason why a file, folder or link of a project is never copied, by its name, its place and, where the
+/// name is not enough, by what it says.
+fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> Option<Reason> {
+    let name = path.file_name()?.to_string_lossy().to_lowercase();
+    // A worktree or submodule has a file of this name.
+    if [".git", ".hg", ".svn", ".jj", ".bzr", "cvs"].contains(&name.as_str()) {
+        return Some(Reason::VersionControl);
+    }
+    if credentials::is_credential(path, &name, kind) {
+        return Some(Reason::Credentials);
+    }
+    if is_eval_file(path) {
+        return Some(Reason::Evals);
+    }
+    if kind.is_dir() {
+        // BMad's runner keeps its runs in the first.
+        let is_record = name == "eval-runs" || is_workspace(path);
+        return match is_record {
+            true => Some(Reason::RunRecord),
+            false => build_folders::is_build_folder(path, &name).then_some(Reason::BuildFolder),
+        };
+    }
+    if kind.is_symlink() {
+        let leads_out = std::fs::read_link(path).map_or(true, |target| leads_out(path, &target, project));
+        return leads_out.then_some(Reason::LinkOut);
+    }
+    let readable = rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok();
+    (kind.is_file() && !readable).then_some(Reason::Unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A project with these files, each with its content.
+    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (path, text) in files {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
+            std::fs::write(path, text).expect("write");
+        }
+        folder
+    }
+
+    fn texts(paths: &[PathBuf]) -> Vec<String> {
+        paths.iter().map(|path| path.display().to_string()).collect()
+    }
+
+    #[test]
+    fn what_git_ignores_is_copied_and_what_is_left_out_is_named() {
+        let folder = project(&[
+            (".gitignore", "_bmad/\nout.log\n"),
+            ("_bmad/config.yaml", "a"),
+            ("out.log", "a"),
+            (".git/HEAD", "a"),
+            (".practicum/runs/r/run.json", "a"),
+            (".env", "a"),
+            ("evals/s/evals.json", "a"),
+            ("reports/eval-runs/r1/grading.json", "a"),
+            ("src/a.py", "a"),
+            ("skipped/a", "a"),
+        ]);
+        std::os::unix::fs::symlink("/etc/passwd", folder.path().join("out")).expect("linked");
+        std::os::unix::fs::symlink("src/a.py", folder.path().join("inside")).expect("linked");
+        let listed = ProjectFiles::of(folder.path(), &|path, is_folder| {
+            is_folder && path.file_name().is_some_and(|name| name == "skipped")
+        });
+        let files = [".gitignore", "_bmad/config.yaml", "inside", "out.log", "src/a.py"];
+        assert_eq!(texts(&listed.files), files);
+        assert_eq!(texts(&listed.folders), ["_bmad", "reports", "src"]);
+        assert_eq!(
+            listed.left_out_in_words().expect("something"),
+            "not copied from the project: 1 entry of version control (.git), 1 place of evals (evals), \
+             1 record of runs (reports/eval-runs), 1 file or folder of credentials (.env), 1 link that leads \
+             out of it (out)"
+        );
+        assert_eq!(ProjectFiles::default().left_out_in_words(), None);
+    }
+
+    #[test]
+    fn of_many_the_first_are_named_and_all_are_counted() {
+        let files: Vec<String> = (1..=7).map(|number| format!("{number}.pem")).collect();
+        let files: Vec<(&str, &str)> = files.iter().map(|name| (name.as_str(), "")).collect();
+        let listed = ProjectFiles::of(project(&files).path(), &|_, _| false);
+        assert_eq!(
+            listed.left_out_in_words().expect("something"),
+            "not copied from the project: 7 files or folders of credentials (1.pem, 2.pem, 3.pem, 4.pem, \
+             5.pem, …)"
+        );
+    }
+}

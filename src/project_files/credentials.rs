@@ -1,0 +1,152 @@
+use std::io::Read;
+use std::path::Path;
+
+/// Folders in which tools keep keys and passwords.
+const FOLDERS: [&str; 7] = [".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
+
+/// Files that tools keep keys and passwords in.
+const FILES: [&str; 16] = [
+    ".boto",
+    ".credentials.json",
+    ".dockercfg",
+    ".dockerconfigjson",
+    ".git-credentials",
+    ".htpasswd",
+    ".my.cnf",
+    ".netrc",
+    ".pgpass",
+    ".pypirc",
+    ".s3cfg",
+    ".vault-token",
+    "_netrc",
+    "application_default_credentials.json",
+    "kubeconfig",
+    "oauth_creds.json",
+];
+
+const BEGINNINGS: [&str; 6] = [".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret"];
+
+const ENDINGS: [&str; 13] = [
+    ".env",
+    ".jks",
+    ".kdbx",
+    ".key",
+    ".keystore",
+    ".keytab",
+    ".p12",
+    ".p8",
+    ".pem",
+    ".pfx",
+    ".pkcs12",
+    ".ppk",
+    ".tfvars",
+];
+
+/// Names that are credentials as data, and the subject of a source file or a document otherwise.
+const DATA: [&str; 3] = ["credentials", "secrets", "secret"];
+const DATA_ENDINGS: [&str; 10] =
+    ["", "json", "yaml", "yml", "toml", "ini", "xml", "csv", "txt", "properties"];
+
+/// Whether a file, folder or link holds keys or passwords: by its name in small letters, and for names that
+/// anything may have by how the file begins.
+pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
+    if kind.is_dir() {
+        return FOLDERS.contains(&name) || name == ".env";
+    }
+    let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_data = DATA.contains(&stem) && DATA_ENDINGS.contains(&ending);
+    let of_service = ending == "json"
+        && ["service-account", "service_account", "serviceaccount", "firebase-adminsdk"]
+            .iter()
+            .any(|word| stem.contains(word));
+    FILES.contains(&name)
+        || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
+        || ENDINGS.iter().any(|end| name.ends_with(end))
+        || is_data
+        || of_service
+        || kind.is_file() && says_so(path, name, ending)
+}
+
+/// Whether a file whose name decides nothing holds a token or a private key.
+fn says_so(path: &Path, name: &str, ending: &str) -> bool {
+    let words: &[&str] = match name {
+        ".npmrc" | ".yarnrc" => &["_auth", "_password"],
+        ".yarnrc.yml" => &["npmauthtoken", "npmauthident"],
+        _ if ["", "txt", "priv", "crt", "cer"].contains(&ending) => {
+            return beginning_of(path, 64).is_some_and(|text| {
+                text.trim_start().starts_with("-----begin") && text.contains("private key")
+            });
+        }
+        _ => return false,
+    };
+    // A file that cannot be read is not shown to be harmless.
+    beginning_of(path, 64 * 1024).is_none_or(|text| words.iter().any(|word| text.contains(word)))
+}
+
+/// The first bytes of a file, in small letters.
+fn beginning_of(path: &Path, most: u64) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_known_by_their_names_and_else_by_how_they_begin() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text, expected) in [
+            (".env", "", true),
+            (".env.local", "", true),
+            (".env.example", "", true),
+            (".envrc", "", true),
+            ("prod.env", "", true),
+            ("Server.PEM", "", true),
+            ("tls.key", "", true),
+            ("id_rsa", "", true),
+            ("id_ed25519.pub", "", true),
+            (".npmrc", "//registry.npmjs.org/:_authToken=abc", true),
+            (".npmrc", "save-exact=true", false),
+            (".yarnrc.yml", "npmAuthToken: abc", true),
+            (".yarnrc.yml", "nodeLinker: node-modules", false),
+            (".netrc", "", true),
+            ("credentials.json", "", true),
+            ("Credentials", "", true),
+            ("credentials.py", "", false),
+            ("credentials.md", "", false),
+            ("secrets.yaml", "", true),
+            ("my-service-account-dev.json", "", true),
+            ("service-account.md", "", false),
+            ("deploy_key", "-----BEGIN OPENSSH PRIVATE KEY-----\nabc", true),
+            ("deploy_key", "the key is in the safe", false),
+            ("notes.txt", "-----BEGIN RSA PRIVATE KEY-----", true),
+            ("cert.crt", "-----BEGIN CERTIFICATE-----", false),
+            ("store.p12", "", true),
+            ("environment.yaml", "", false),
+            ("keyboard.py", "", false),
+            ("README.md", "", false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("write");
+            let kind = path.symlink_metadata().expect("metadata").file_type();
+            assert_eq!(is_credential(&path, &name.to_lowercase(), kind), expected, "{name} {text:?}");
+        }
+    }
+
+    #[test]
+    fn folders_and_links_are_known_by_their_names() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, expected) in [(".ssh", true), (".aws", true), (".env", true), ("secrets", false)] {
+            let path = folder.path().join(name);
+            std::fs::create_dir(&path).expect("create");
+            let kind = path.symlink_metadata().expect("metadata").file_type();
+            assert_eq!(is_credential(&path, name, kind), expected, "{name}");
+        }
+        let link = folder.path().join(".env.local");
+        std::os::unix::fs::symlink("elsewhere", &link).expect("linked");
+        let kind = link.symlink_metadata().expect("metadata").file_type();
+        assert!(is_credential(&link, ".env.local", kind));
+    }
+}

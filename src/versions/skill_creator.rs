@@ -1,0 +1,48 @@
+use std::cmp::Ordering;
+
+use serde_json::{Value, json};
+
+use super::kept::{Listed, ListedVersion};
+use super::score::Score;
+
+/// The versions of a skill in the shape that skill-creator documents for its `history.json`. A version that was
+/// not examined has no pass rate, and one that could not be compared with an earlier one no result.
+pub fn history(of: &Listed) -> Value {
+    let mut best: Option<(u32, &Score)> = None;
+    let mut previous = None;
+    let mut iterations = Vec::new();
+    for ListedVersion { version, score } in &of.versions {
+        let number = version.version;
+        let result = match (previous, score, best) {
+            (None, ..) => Some("baseline"),
+            (_, None, _) | (_, _, None) => None,
+            (_, Some(score), Some((_, known))) => Some(match score.rank(known) {
+                _ if score.rejected.is_some() => "lost",
+                Ordering::Greater => "won",
+                Ordering::Equal => "tie",
+                Ordering::Less => "lost",
+            }),
+        };
+        iterations.push(json!({
+            "version": name(number),
+            "parent": best.map(|(number, _)| number).or(previous).map(name),
+            "expectation_pass_rate": score.as_ref().and_then(|score| score.expectation_pass_rate),
+            "grading_result": result,
+            "is_current_best": of.best == Some(number),
+        }));
+        if let Some(score) = score.as_ref().filter(|_| best.is_none() || result == Some("won")) {
+            best = Some((number, score));
+        }
+        previous = Some(number);
+    }
+    json!({
+        "started_at": of.versions.first().map(|first| &first.version.timestamp),
+        "skill_name": of.skill.file_name().map(|name| name.to_string_lossy()),
+        "current_best": of.best.map(name),
+        "iterations": iterations,
+    })
+}
+
+fn name(number: u32) -> String {
+    format!("v{number}")
+}
