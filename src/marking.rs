@@ -11,9 +11,9 @@ pub use about_skill::{SkillText, judge_skill};
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
-    Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, PassRule, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
-    Verdict, Why, WorkspaceView,
+    Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding, Fired,
+    Given, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus,
+    Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -345,7 +345,9 @@ fn counted_with_others(result: CheckResult, rule: PassRule) -> CheckResult {
         PassRule::Graded { pass_rate, mean_score } if result.scale.is_some() => {
             Some(CriteriaThresholds { min_pass_rate: pass_rate, min_mean_score: mean_score })
         }
-        PassRule::Graded { .. } | PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => None,
+        PassRule::Graded { .. } | PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => {
+            None
+        }
     };
     CheckResult { criteria, ..result }
 }

@@ -19,7 +19,9 @@ use std::sync::Arc;
 
 use common::Project;
 
-use practicum::model::{CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView};
+use practicum::model::{
+    CheckedText, Diagnostics, Ended, Evidence, Observation, RelPath, Rule, WorkspaceView,
+};
 use practicum::score::{Format, rule_kind};
 use practicum::tree::{Source, Syntax};
 use serde_json::{Value, json};
@@ -48,7 +50,9 @@ fn the_command_answers_as_clauditor_does() {
         cases.iter().filter(|case| ["assertion", "format"].iter().any(|kind| case["kind"] == *kind));
     // A file is read with `\n` as its only line end, so it cannot carry these texts; rules are asked below.
     let has_carriage_return = |case: &&Value| {
-        ["text", "value"].iter().any(|key| case["input"][key].as_str().is_some_and(|text| text.contains('\r')))
+        ["text", "value"]
+            .iter()
+            .any(|key| case["input"][key].as_str().is_some_and(|text| text.contains('\r')))
     };
     let reachable = reachable.filter(|case| !has_carriage_return(case));
     let mut wrong = Vec::new();

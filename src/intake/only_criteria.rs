@@ -26,9 +26,7 @@ pub fn keep_criteria(suites: &mut [Planned], wanted: &[String]) -> Result<Option
         }
         let judged = |check: &crate::model::Check| matches!(check.kind, CheckKind::Judged(_));
         if !suite.cases.iter().any(|case| case.checks.iter().any(judged)) {
-            suite
-                .gates
-                .retain(|gate| !matches!(gate.name, GateName::CriteriaPassRate | GateName::MeanScore));
+            suite.gates.retain(|gate| !matches!(gate.name, GateName::CriteriaPassRate | GateName::MeanScore));
         }
     }
     if kept.is_empty() {

@@ -31,7 +31,9 @@ use self::extraction::Extraction;
 use self::prompt::{Subject, visible};
 use self::question::{Question, Settled};
 use crate::llm::{Api, Tool};
-use crate::model::{Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, Usage, Vote, Why};
+use crate::model::{
+    Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, Usage, Vote, Why,
+};
 use crate::run::Cancel;
 use crate::score::{Extracted, mark_sections, texts_of_check};
 

@@ -31,8 +31,8 @@ mod verdict_change;
 
 pub use case::{Access, Base, Case, Fixture, PassRule, Room, SkillName, Stimulus};
 pub use check::{
-    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need, Network, Rule,
-    Scale, Section, Tier, WorkspaceView,
+    Activation, By, Check, CheckKind, CheckedText, Evidence, Expect, Field, Judged, Leave, LooksAt, Need,
+    Network, Rule, Scale, Section, Tier, WorkspaceView,
 };
 pub use counted::counted;
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};

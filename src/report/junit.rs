@@ -5,7 +5,9 @@ use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite,
 
 use super::markup::{cut, one_line};
 use super::{Form, Report, Results, safe};
-use crate::model::{Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why};
+use crate::model::{
+    Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why,
+};
 
 /// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
 /// scored is skipped. Where a rate decides a case, its trials pass or fail together.

@@ -33,8 +33,9 @@ use std::path::Path;
 pub use changes::render as render_changes;
 pub use diagnostics::{render as render_diagnostics, shown_path};
 pub use documents::{
-    Called, Checked, CheckedFile, ComparedTexts, Flip, Graded, GradedCheck, GradedGate, GradedVerdict, Listed, ListedCase, ListedFile,
-    ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem, Regraded,
+    Called, Checked, CheckedFile, ComparedTexts, Flip, Graded, GradedCheck, GradedGate, GradedVerdict,
+    Listed, ListedCase, ListedFile, ListedRun, ListedRuns, ListedSuite, ListedTrials, Needed, Problem,
+    Regraded,
 };
 pub use fold::fold;
 pub use graded::render as render_graded;

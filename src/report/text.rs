@@ -4,8 +4,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Doubts, FireRate, GateResult, SkillJudged, Standing, Summary,
-    TrialRecord, Verdict, Why, counted,
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Doubts, FireRate, GateResult, SkillJudged,
+    Standing, Summary, TrialRecord, Verdict, Why, counted,
 };
 
 /// The closing summary for a terminal: the verdict first.

@@ -7,7 +7,8 @@ use super::line_ends::as_read_by;
 use super::regex::decode_pattern;
 use super::{Globs, Pattern, RuleKind, excerpt};
 use crate::model::{
-    Change, CheckedText, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why, WorkspaceView,
+    Change, CheckedText, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why,
+    WorkspaceView,
 };
 use crate::tree::{
     Node, Object,

@@ -57,8 +57,8 @@ pub use transcript::rendered;
 pub use urls_reachable::UrlsReachable;
 
 use crate::model::{
-    Check, CheckKind, CheckedText, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation, Rule, Why,
-    WorkspaceView,
+    Check, CheckKind, CheckedText, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation,
+    Rule, Why, WorkspaceView,
 };
 use crate::tree::Node;
 use line_ends::{as_read_by, unify_line_ends};

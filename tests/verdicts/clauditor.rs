@@ -248,7 +248,8 @@ fn grade_judged(spec: &Value, script: &str, more: &[&str]) -> Ran {
     let files = files.each_ref().map(|(path, text)| (*path, text.as_str()));
     let project = Project::new(&files);
     project.write("out.txt", "Park 95110, open. Zoo, closed.\n");
-    let args = ["grade", "--output", "out.txt", "--spec", "x.eval.json", "--judge", "--script", "script.yaml"];
+    let args =
+        ["grade", "--output", "out.txt", "--spec", "x.eval.json", "--judge", "--script", "script.yaml"];
     project.run(&[&args[..], &["--transport", "api", "--judge-model", "claude-x"], more].concat())
 }
 
@@ -306,7 +307,8 @@ fn criteria() -> Value {
 }
 
 fn marks() -> Value {
-    let mark = |id: &str, score: f64| json!({"id": id, "score": score, "evidence": ["line"], "reasoning": "So."});
+    let mark =
+        |id: &str, score: f64| json!({"id": id, "score": score, "evidence": ["line"], "reasoning": "So."});
     json!([mark("near", 0.3), mark("kind", 0.54)])
 }
 
@@ -316,10 +318,10 @@ fn a_criterion_that_fails_the_trial_is_not_called_optional() {
     spec["skill_name"] = json!("clean");
     let project = project_with(&spec, &script(&json!({}), &marks()));
     let judge = ["--transport", "api", "--judge-model", "claude-x"];
-    let ran = run(&project, &[&judge[..], &["--report", "junit=junit.xml", "--report", "md=report.md"]].concat());
+    let ran =
+        run(&project, &[&judge[..], &["--report", "junit=junit.xml", "--report", "md=report.md"]].concat());
     let ran = ran.exits(1);
-    let reached =
-        "1 of 2 passed, below the required share of 0.7; mean score 0.42, below the required 0.5";
+    let reached = "1 of 2 passed, below the required share of 0.7; mean score 0.42, below the required 0.5";
     let read = |path: &str| std::fs::read_to_string(project.path().join(path)).expect("a report");
     let shown = project.run(&["show", "latest", "clean"]).exits(0).stdout;
     for text in [&ran.stdout, &read("junit.xml"), &read("report.md"), &shown] {
@@ -352,7 +354,11 @@ fn only_the_named_criteria_are_judged_and_that_is_said() {
     spec["assertions"] = json!([]);
     grade_judged(&spec, &script, &[]).exits(1);
     let kind = grade_judged(&spec, &script, &["--only-criterion", "FRIENDLY", "--json"]).exits(0);
-    assert!(kind.stderr.contains("only these criteria are judged: kind (1 other left out"), "{}", kind.stderr);
+    assert!(
+        kind.stderr.contains("only these criteria are judged: kind (1 other left out"),
+        "{}",
+        kind.stderr
+    );
     let document = kind.json();
     assert_eq!(document["results"].as_array().map(Vec::len), Some(1), "{document}");
     assert!(document["notes"][0].as_str().is_some_and(|note| note.contains("left out")), "{document}");
@@ -380,7 +386,8 @@ fn two_texts_are_compared_by_the_checks_of_a_spec() {
     ], "grading_criteria": [{"id": "near", "criterion": "Is it near?"}]});
     let project =
         Project::new(&[("x.eval.json", &spec.to_string()), ("a.txt", "The Park"), ("b.txt", "The Zoo")]);
-    let compare = |before: &str, after: &str| project.run(&["compare", before, after, "--spec", "x.eval.json"]);
+    let compare =
+        |before: &str, after: &str| project.run(&["compare", before, after, "--spec", "x.eval.json"]);
     let flipped = compare("a.txt", "b.txt").exits(1);
     for words in ["lost         park", "gained       zoo", "in both: 1 pass, 0 fail, 1 not scored"] {
         assert!(flipped.stdout.contains(words), "{}", flipped.stdout);
@@ -406,7 +413,11 @@ fn a_skill_can_be_called_without_evals_and_its_answer_is_printed() {
     assert_eq!(call(skill, "bbb", &[]).exits(0).stdout, "Done.\n");
     assert_eq!(call(".claude/commands/tidy.md", "--strict", &[]).exits(0).stdout, "Done.\n");
     let document = call(skill, "bbb", &["--json"]).exits(0).json();
-    assert_eq!((&document["output"], &document["ended"]), (&json!("Done."), &json!("finished")), "{document}");
+    assert_eq!(
+        (&document["output"], &document["ended"]),
+        (&json!("Done."), &json!("finished")),
+        "{document}"
+    );
     let hanging = call(skill, "hang", &["--timeout", "1s", "--json"]).exits(3);
     assert_eq!(hanging.json()["ended"], "timed_out", "{}", hanging.stdout);
     project.run(&["try", "--skill", skill]).exits(2);

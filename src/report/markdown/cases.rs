@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use super::plain;
-use crate::model::{CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, counted};
+use crate::model::{
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, TrialRecord, Verdict, counted,
+};
 use crate::report::figures;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
