@@ -48,6 +48,13 @@ fn the_command_answers_as_clauditor_does() {
     let cases = cases();
     let reachable =
         cases.iter().filter(|case| ["assertion", "format"].iter().any(|kind| case["kind"] == *kind));
+    // A file is read with `\n` as its only line end, so it cannot carry these texts; rules are asked below.
+    let has_carriage_return = |case: &&Value| {
+        ["text", "value"]
+            .iter()
+            .any(|key| case["input"][key].as_str().is_some_and(|text| text.contains('\r')))
+    };
+    let reachable = reachable.filter(|case| !has_carriage_return(case));
     let mut wrong = Vec::new();
     let mut asked = 0;
     let project = Project::new(&[]);

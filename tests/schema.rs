@@ -9,7 +9,7 @@ use common::{Project, Ran};
 use practicum::schema;
 use serde_json::{Value, json};
 
-const OUTPUTS: [&str; 25] = [
+const OUTPUTS: [&str; 27] = [
     "summary",
     "run",
     "checks",
@@ -27,6 +27,8 @@ const OUTPUTS: [&str; 25] = [
     "export-checks",
     "power",
     "compare",
+    "compare-texts",
+    "call",
     "noise",
     "versions",
     "version-score",

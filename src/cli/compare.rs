@@ -32,7 +32,7 @@ Examples:
   practicum compare latest --by arm              with the skill and without it
   practicum compare evals.json --modes --output modes.md   baseline, smart and forced
   practicum compare skills/release-notes --against main --repeat 5
-  practicum compare old.txt new.txt --spec x.eval.json   what its checks say of both
+  practicum compare old.txt new.txt --spec x.eval.json   which checks flipped
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers
   practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {

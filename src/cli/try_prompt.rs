@@ -95,7 +95,8 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
 fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> {
     let skills = errand.plan.suites.iter().flat_map(|planned| &planned.suite.skills);
     let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
-    let Some(held) = args.carrying.hold(errand)? else { return Ok(0) };
+    // Who calls a skill wants its answer now, not one of an earlier call.
+    let Some(held) = args.carrying.clone().anew().hold(errand)? else { return Ok(0) };
     let run = &held.run_dir;
     let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
     let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;

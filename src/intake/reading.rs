@@ -193,7 +193,7 @@ pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Resu
     Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
 }
 
-/// A suite that calls a skill by its own command with these arguments, once, and checks nothing.
+/// A suite that calls a skill by its own command with these arguments, once, and only wants an answer.
 pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
     let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
     let skill = Skill::read(&path)?;
@@ -202,7 +202,7 @@ pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
         "name": "call",
         "skill": {"name": skill.name, "path": path},
         "run": {"repeat": 1},
-        "cases": [{"id": "call", "command": args}],
+        "cases": [{"id": "call", "command": args, "checks": [{"id": "answered", "min_length": 1}]}],
     });
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };

@@ -378,16 +378,15 @@ impl Judge {
     }
 }
 
-/// The texts as one, for a reader: several files stand below their paths, which are no part of them.
+/// The texts as one, for a reader: several files stand below their numbers. Their paths are left out,
+/// because no file says them and a reader might take one for an entry.
 fn label(texts: &[CheckedText<'_>]) -> String {
     match texts {
         [only] => only.text.clone().into_owned(),
         several => {
-            let path = |checked: &CheckedText<'_>| checked.path.as_ref().map(ToString::to_string);
-            let labelled = |checked: &CheckedText<'_>| {
-                format!("=== {} ===\n{}\n", path(checked).unwrap_or_default(), checked.text)
-            };
-            several.iter().map(labelled).collect()
+            let count = several.len();
+            let numbered = several.iter().enumerate().map(|(at, checked)| (at + 1, &checked.text));
+            numbered.map(|(at, text)| format!("=== file {at} of {count} ===\n{text}\n")).collect()
         }
     }
 }

@@ -112,7 +112,11 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         mark_again(&again, Sinks::new(sinks)).await
     })?;
     Live::clear(run_dir.path());
-    let changes = changes(&again, &then, &records);
+    let mut changes = changes(&again, &then, &records);
+    if !args.only_criterion.is_empty() {
+        // Criteria that were not asked for have not gone from the eval; the notice names those that were.
+        changes.retain(|change| change.new.is_some());
+    }
     let document = Regraded {
         schema_version: 1,
         run: run_dir.id().to_owned(),

@@ -300,7 +300,7 @@ fn on() -> Value {
         )
         .may(
             "files",
-            "Globs for files that were created or changed.",
+            "Globs for files that were created or changed; each is a text of its own.",
             shape::such_as(shape::texts(), json!([["*.md"]])),
         )
         .with("minProperties", json!(1))
