@@ -180,7 +180,10 @@ fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Resu
 fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let mut kept = Vec::new();
     if let [only] = args.modes.as_slice() {
-        bail!("--modes compares at least two modes, and {} is one; --modes alone means baseline smart forced", safe(only));
+        bail!(
+            "--modes compares at least two modes, and {} is one; --modes alone means baseline smart forced",
+            safe(only)
+        );
     }
     for (at, mode) in args.modes.iter().enumerate() {
         if args.modes[..at].contains(mode) {

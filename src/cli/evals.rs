@@ -134,7 +134,8 @@ impl Choices {
 
     /// Whether the user wants only the arm without the skill.
     pub fn is_only_without_skill(&self) -> bool {
-        !self.arm.is_empty() && self.arm.iter().flat_map(|arms| arms.split(',')).all(|arm| arm.trim() == "without")
+        !self.arm.is_empty()
+            && self.arm.iter().flat_map(|arms| arms.split(',')).all(|arm| arm.trim() == "without")
     }
 
     /// So many runs, unless the user said how many.

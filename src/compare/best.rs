@@ -69,7 +69,9 @@ pub fn best_of(sides: &[Side<'_>]) -> Best {
         Some(lead) if lead.1 >= one.1 => Some(lead),
         Some(_) | None => Some(one),
     });
-    let Some((lead, _)) = lead else { return Best { by, leads: None, clear: false, differences: Vec::new() } };
+    let Some((lead, _)) = lead else {
+        return Best { by, leads: None, clear: false, differences: Vec::new() };
+    };
     let own = clusters(&sides[lead], by);
     let mut differences = Vec::new();
     let mut tests = Vec::new();
@@ -87,8 +89,7 @@ pub fn best_of(sides: &[Side<'_>]) -> Best {
     for (lead, test) in differences.iter_mut().zip(tests) {
         lead.chance = test.chance;
     }
-    let ahead =
-        |of: &LeadOver| of.difference.low.is_some_and(|low| low > 0.0) && of.chance <= ALPHA;
+    let ahead = |of: &LeadOver| of.difference.low.is_some_and(|low| low > 0.0) && of.chance <= ALPHA;
     let clear = !differences.is_empty() && differences.iter().all(ahead);
     Best { by, leads: Some(sides[lead].name.clone()), clear, differences }
 }

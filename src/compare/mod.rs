@@ -11,7 +11,9 @@ mod parts;
 
 pub use best::{Best, BestMeasure, best_of};
 pub use case::CaseName;
-pub use document::{ActivationDifference, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+pub use document::{
+    ActivationDifference, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary,
+};
 pub use noise::noise_of;
 pub use parts::{Dimension, parts};
 

@@ -19,7 +19,8 @@ pub fn problems(suite: &Suite, arms: &[Arm]) -> Vec<String> {
         CheckKind::Activation(activation) => activation.skills.is_empty(),
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
     };
-    let unnamed = suite.cases.iter().filter(|case| case.checks.iter().any(|check| about_nothing(&check.kind)));
+    let unnamed =
+        suite.cases.iter().filter(|case| case.checks.iter().any(|check| about_nothing(&check.kind)));
     if let Some(case) = unnamed.filter(|_| with).next() {
         problems.push(format!(
             "case {} of suite {} asks whether the skill is activated, and no skill is staged; name one with \

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::settings::Settings;
 use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
+use crate::settings::Settings;
 
 mod probes;
 

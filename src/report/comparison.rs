@@ -2,7 +2,10 @@
 
 use super::markup::markdown as plain;
 use super::{figures, safe};
-use crate::compare::{ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
+use crate::compare::{
+    ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta,
+    SideSummary,
+};
 use crate::model::{Compared, Estimate, counted};
 
 /// How many cases of a kind are told one by one on a terminal.

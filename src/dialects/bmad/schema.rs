@@ -48,20 +48,18 @@ fn eval() -> Mapping {
         .may("files", "Fixtures staged at the same path, read-only.", files)
         .may("expectations", "Statements that must be true afterwards.", statements())
         .may("rubric", "Statements that must be true afterwards, in the newer shape.", statements())
-        .may("timeout", "The time limit in seconds.", shape::default(shape::whole(1, LONGEST), 600))
-;
+        .may("timeout", "The time limit in seconds.", shape::default(shape::whole(1, LONGEST), 600));
     let says = |key: &str| json!({"required": [key], "properties": {key: shape::filled_texts()}});
     let checked = [vec![says("expectations"), says("rubric")], reading::activation_conditions()].concat();
-    reading::activation_schema(eval)
-        .with(
-            "allOf",
-            json!([
-                {"oneOf": one_of(&["prompt", "input"])},
-                {"anyOf": checked},
-                {"not": {"required": ["expectations", "rubric"]}},
-                {"anyOf": one_of(&["id", "input", "rubric"])},
-            ]),
-        )
+    reading::activation_schema(eval).with(
+        "allOf",
+        json!([
+            {"oneOf": one_of(&["prompt", "input"])},
+            {"anyOf": checked},
+            {"not": {"required": ["expectations", "rubric"]}},
+            {"anyOf": one_of(&["id", "input", "rubric"])},
+        ]),
+    )
 }
 
 /// Statements for a judge. None at all is enough where the eval is about activation.

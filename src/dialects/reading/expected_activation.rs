@@ -120,7 +120,8 @@ impl Statement {
     }
 
     fn contradicts(&self, other: &Self) -> bool {
-        let shared = self.skills == other.skills || self.skills.iter().any(|name| other.skills.contains(name));
+        let shared =
+            self.skills == other.skills || self.skills.iter().any(|name| other.skills.contains(name));
         shared && self.expect != other.expect
     }
 }
@@ -210,7 +211,8 @@ pub fn schema(mut mapping: Mapping) -> Mapping {
         mapping = mapping.may(key, doc, shape::yes_or_no());
     }
     for key in NAMED {
-        let doc = "The skill that the agent must activate; null if it must activate none of those under test.";
+        let doc =
+            "The skill that the agent must activate; null if it must activate none of those under test.";
         mapping = mapping.may(key, doc, json!({"type": ["string", "null", "boolean"]}));
     }
     mapping.may(FORBIDDEN, "Skills that the agent must not activate.", shape::texts()).may(

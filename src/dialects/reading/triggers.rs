@@ -1,6 +1,8 @@
 use serde_json::{Value, json};
 
-use super::{Ids, Kept, activation, activation_conditions, activation_schema, blank_case, expected_activation, slug};
+use super::{
+    Ids, Kept, activation, activation_conditions, activation_schema, blank_case, expected_activation, slug,
+};
 use crate::model::{Case, Check, Diagnostics, Expect, PassRule, Room, Span};
 use crate::tree::shape::{self, Mapping};
 use crate::tree::{Data, Entry, Node, Object, wrong_type};

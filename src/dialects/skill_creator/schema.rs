@@ -38,10 +38,14 @@ fn eval() -> Mapping {
         .may("expected_output", "What should come out. Judged only where nothing else is.", shape::text())
         .may("files", "Fixtures, seen from the skill's folder, staged at the same path.", shape::texts())
         .may("expectations", "Statements that must be true afterwards.", shape::list(named("assertion")))
-        .may("assertions", "The same, or exact checks.", shape::list(named("assertion")))
-;
-    reading::activation_schema(eval)
-        .with("anyOf", json!([vec![says("expectations"), says("assertions"), expected], reading::activation_conditions()].concat()))
+        .may("assertions", "The same, or exact checks.", shape::list(named("assertion")));
+    reading::activation_schema(eval).with(
+        "anyOf",
+        json!(
+            [vec![says("expectations"), says("assertions"), expected], reading::activation_conditions()]
+                .concat()
+        ),
+    )
 }
 
 /// Objects vary a good deal; these are the keys that mean something.

@@ -185,8 +185,15 @@ fn what_is_wrong_is_wrong_by_both() {
 }
 
 /// Where null says something.
-const MEANT: [&str; 7] =
-    ["expected_skill", "expect_skill", "expected_activation", "has_urls", "has_entries", "urls_reachable", "json"];
+const MEANT: [&str; 7] = [
+    "expected_skill",
+    "expect_skill",
+    "expected_activation",
+    "has_urls",
+    "has_entries",
+    "urls_reachable",
+    "json",
+];
 
 /// Null says nothing elsewhere, and is not worth a word in most schemas.
 fn without_nulls(value: &Value) -> Value {

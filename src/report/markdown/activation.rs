@@ -141,9 +141,13 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
             .iter()
             .map(|(skill, runs)| format!("activated {skill} instead in {}", counted(*runs, "run")))
             .collect();
-        other.extend((nothing_instead > 0).then(|| "activated no skill".to_owned()).filter(|_| instead.is_empty()));
+        other.extend(
+            (nothing_instead > 0).then(|| "activated no skill".to_owned()).filter(|_| instead.is_empty()),
+        );
         let whys = [Some(other.join(", ")).filter(|words| !words.is_empty()), why.clone(), why];
-        for ((listing, count), why) in [&mut missed, &mut noise, &mut errors].into_iter().zip(counts).zip(whys) {
+        for ((listing, count), why) in
+            [&mut missed, &mut noise, &mut errors].into_iter().zip(counts).zip(whys)
+        {
             if count > 0 {
                 listing.lines.push(line(&questions, case, count, runs, why.as_deref()));
             }
