@@ -43,6 +43,7 @@ const LEFT_OUT: [&str; 12] = [
 /// Copies a project as git would see it, without evals and without the skills under test.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
     let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    let commands = command_files(skills);
     let hidden = hidden.clone();
     let room = folder.to_owned();
     let walk = ignore::WalkBuilder::new(project)
@@ -54,7 +55,10 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
             let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
             let left_out =
                 is_folder && entry.depth() > 0 && LEFT_OUT.iter().any(|name| entry.file_name() == *name);
-            let is_copy = is_folder && (is_skill_named(path, &names) || is_workspace(path));
+            let is_copy = match is_folder {
+                true => is_skill_named(path, &names) || is_workspace(path),
+                false => commands.iter().any(|command| path == command),
+            };
             !(left_out || is_copy || hidden.covers(path) || path == room)
         })
         .build();
@@ -77,6 +81,14 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
 pub fn lay_over(overlay: &Path, folder: &Path, skills: &[SkillRef]) -> Result<(), StageError> {
     let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
     super::layers::copy_tree(overlay, folder, &|path| path.is_dir() && is_skill_named(path, &names))
+}
+
+/// The skills under test that are command files. They are staged by themselves, where they belong.
+fn command_files(skills: &[SkillRef]) -> Vec<PathBuf> {
+    let paths = skills.iter().filter_map(|skill| skill.path.as_ref());
+    let commands =
+        paths.filter(|path| path.is_file() && path.file_name().is_none_or(|name| name != SKILL_FILE));
+    commands.flat_map(|path| path.canonicalize().ok().into_iter().chain([path.clone()])).collect()
 }
 
 fn is_skill_named(folder: &Path, names: &[String]) -> bool {
