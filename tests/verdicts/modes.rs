@@ -221,14 +221,6 @@ fn the_modes_are_not_worded_otherwise_than_in_skill_test() {
              3. Only THEN respond",
         ),
     ] {
-        let project = birds();
-        // The agent is told the mode's text, and the script only knows what to answer if it is.
-        let last = words.lines().last().expect("a line");
-        let script =
-            format!("practicum_script: 1\nscenarios:\n  - {{ when: {}, steps: [Done.] }}\n", json!(last));
-        project.write("script.yaml", &script);
-        let told = project.path().join("tape.jsonl");
-        let _ = told;
         let found =
             practicum::modes::text(&practicum::model::Mode::from(mode.to_owned()), &Default::default())
                 .expect("a mode")
@@ -252,4 +244,41 @@ fn two_modes_that_do_the_same_have_no_best() {
     assert_eq!(document["best"]["clear"], false);
     assert_eq!(document["comparisons"].as_array().map(Vec::len), Some(2));
     run(&project, &["compare", "suites/birds.json", "--modes", "smart"]).exits(2);
+}
+
+/// Activates the skill only where it is told to evaluate each skill, and leaves it alone for a stranger's words.
+const OBEDIENT: &str = r#"
+echo '{"type":"start","schema_version":1,"skills":["gull"]}'
+case "$1" in
+  *leave*) ;;
+  *EVALUATE* | 'Use the skill'*) echo '{"type":"skill","name":"gull"}' ;;
+esac
+echo '{"type":"text","text":"Done."}'
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+#[test]
+fn the_best_mode_is_named_where_the_intervals_say_so() {
+    let must = (0..6).map(|n| json!({"prompt": format!("question {n}"), "expectation": "must_activate"}));
+    let not = (0..3).map(|n| json!({"prompt": format!("leave {n}"), "expectation": "should_not_activate"}));
+    let suite = json!({"name": "birds", "runs_per_case": 2, "skills": [
+        {"name": "gull", "plugin": "birds", "test_cases": must.chain(not).collect::<Vec<_>>()}]});
+    let project = Project::new(&[
+        ("plugins/birds/skills/gull/SKILL.md", &skill("gull")),
+        ("suites/birds.json", &suite.to_string()),
+        ("agent.sh", OBEDIENT),
+    ]);
+    let agent = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+        agent.display()
+    );
+    project.write("practicum.toml", &settings);
+    let args = ["compare", "suites/birds.json", "--modes", "--agent", "own"];
+    let ran = project.run(&args).exits(0);
+    assert!(ran.stdout.contains("best: forced, F1 +1.00"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("forced: precision 1.00"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("baseline: precision – (n 0)"), "{}", ran.stdout);
+    let best = project.run(&[&args[..], &["--json"]].concat()).exits(0).json()["best"].clone();
+    assert_eq!([&best["leads"], &best["clear"]], [&json!("forced"), &json!(true)], "{best}");
 }
