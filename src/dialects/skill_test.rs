@@ -441,7 +441,7 @@ mod tests {
             ),
             (
                 r#"{"cases": [{"id": "a", "prompt": "x", "expectation": "must"}, {"id": "a", "prompt": "x", "expectation": "must"}]}"#,
-                &["error missing-key 1:1", "error duplicate-id 1:70"],
+                &["error duplicate-id 1:70"],
             ),
             (r#"[{"input": "x", "expected_skill": null}]"#, &["error no-skill 1:1"]),
             (
