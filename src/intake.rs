@@ -2,6 +2,7 @@
 //!
 //! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
 
+mod arms;
 mod given_away;
 mod judges;
 mod left_behind;
@@ -166,6 +167,8 @@ pub fn settle(
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
+        problems.extend(arms::problems(&suite, &settings.arms.value));
+        notices.extend(arms::left_out(&suite, &settings.arms.value));
         if suite.skills.is_empty() {
             notices.push(format!(
                 "suite {} names no skill, so none is staged; name one with --skill",

@@ -190,6 +190,8 @@ fn settings_text(planned: &Planned) -> String {
     let rows = planned.settings.explain().into_iter().filter(|(name, ..)| deciding.contains(name));
     let mut text: Vec<String> = rows.map(|(name, value, _)| format!("{name}={value}")).collect();
     text.extend(planned.suite.run.system_prompt.clone());
+    // What the user says in place of a command, without the skill.
+    text.extend(planned.suite.judge.user_prompt.clone());
     text.extend(planned.mode_text.clone());
     text.extend(planned.derived_system.clone());
     text.join("\n")

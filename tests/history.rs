@@ -7,6 +7,7 @@ use serde_json::Value;
 
 const EVALS: &str = "
 practicum: 1
+skill: echoes
 workspace: empty
 run: { agents: [echo], arms: [with, without], repeat: 3 }
 cases:
@@ -16,7 +17,13 @@ cases:
 
 /// An agent that says what it was told.
 fn project() -> Project {
-    let project = Project::new(&[("e.practicum.yaml", EVALS)]);
+    let project = Project::new(&[
+        ("e.practicum.yaml", EVALS),
+        (
+            "echoes/SKILL.md",
+            "---\nname: echoes\ndescription: Says it again. Use when asked to.\n---\n\nSay it again.\n",
+        ),
+    ]);
     project.write(
         "practicum.toml",
         "sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/echo\", \"{prompt}\"]\n",

@@ -76,8 +76,8 @@ fn a_skill_fires_and_what_is_done_is_seen() {
 /// the one of its own that the model is not told of.
 #[test]
 fn without_the_skill_there_is_none() {
-    // Nothing has to pass there, so the gate stays open.
-    let (summary, stream) = examine(&["--arm", "without", "--case", "greets"], 3, "transcript.jsonl");
+    // A baseline alone has no gate.
+    let (summary, stream) = examine(&["--arm", "without", "--case", "greets"], 0, "transcript.jsonl");
     assert_eq!(summary["cases"][0]["fired"]["yes"], 0, "{}", summary["cases"][0]);
     assert!(
         stream.contains(r#"Skill \"greeter\" not found. Available skills: customize-opencode""#),

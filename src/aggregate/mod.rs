@@ -225,8 +225,10 @@ impl Tally {
         self.order.iter().filter_map(|key| self.cases.get(key).map(|case| case.summary(key))).collect()
     }
 
+    /// The cases with the skill. Where nothing ran with it, the run is a baseline, and all cases are meant.
     fn examined(&self) -> impl Iterator<Item = &CaseTally> {
-        self.cases.iter().filter(|(key, _)| key.is_examined()).map(|(_, case)| case)
+        let is_baseline = !self.cases.keys().any(CaseKey::is_examined);
+        self.cases.iter().filter(move |(key, _)| is_baseline || key.is_examined()).map(|(_, case)| case)
     }
 
     fn pass_rate(&self) -> PassRate {

@@ -30,7 +30,7 @@ are only described), 3 what was compared is incomplete.
 Examples:
   practicum compare 20261114-09 latest           two runs
   practicum compare latest --by arm              with the skill and without it
-  practicum compare evals.json --modes --output modes.md   baseline, smart and forced
+  practicum compare evals.json --modes -o modes.md
   practicum compare skills/release-notes --against main --repeat 5
   practicum compare old.txt new.txt --spec x.eval.json   which checks flipped
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers

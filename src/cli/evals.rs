@@ -137,6 +137,12 @@ impl Choices {
         Self { arm, ..self }
     }
 
+    /// Whether the user wants only the arm without the skill.
+    pub fn is_only_without_skill(&self) -> bool {
+        !self.arm.is_empty()
+            && self.arm.iter().flat_map(|arms| arms.split(',')).all(|arm| arm.trim() == "without")
+    }
+
     /// So many runs, unless the user said how many.
     #[must_use]
     pub fn with_repeat(self, runs: u32) -> Self {

@@ -86,6 +86,9 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn improve(args: &Args) -> anyhow::Result<u8> {
+    if args.choices.is_only_without_skill() {
+        bail!("without the skill there is nothing to improve; leave out --arm without");
+    }
     let versions = Versions::of(&args.skill)?;
     if args.carrying.dry_run {
         let evals = Evals::of_skill(args.skill.clone(), args.evals.clone());

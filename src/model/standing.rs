@@ -4,7 +4,7 @@ use super::{CaseSummary, Expect, FireRate, Summary};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Passed,
-    /// Trials failed, and no gate is about them.
+    /// Trials failed, and no gate is about them; or nothing ran with the skill, and there is no gate.
     Ungated,
     Failed,
     Incomplete,
@@ -39,14 +39,25 @@ impl Standing {
 
 impl Summary {
     pub fn standing(&self) -> Standing {
-        Standing::of(self.exit, self.has_ungated_failures())
+        Standing::of(self.exit, self.lacks_gate())
     }
 
-    /// Whether a case that has to pass failed in a suite without a gate that it could fail.
-    pub fn has_ungated_failures(&self) -> bool {
+    /// Whether nothing could fail the run: a case with the skill failed in a suite without a gate that it could
+    /// fail, or the run is a baseline without a gate.
+    pub fn lacks_gate(&self) -> bool {
         let is_gated = |suite: &str| self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail());
         let failed = |case: &CaseSummary| case.standing() == CaseStanding::Failed;
-        self.cases.iter().any(|case| case.is_examined() && failed(case) && !is_gated(&case.suite))
+        let is_baseline = self.is_baseline();
+        let counts = |case: &CaseSummary| is_baseline || case.is_examined() && failed(case);
+        self.cases.iter().any(|case| counts(case) && !is_gated(&case.suite))
+    }
+
+    /// Why a run that lacks a gate could not fail.
+    pub fn why_no_gate(&self) -> &'static str {
+        match self.is_baseline() {
+            true => "the skill was not staged, so this is a baseline",
+            false => "what failed could not fail the run",
+        }
     }
 }
 

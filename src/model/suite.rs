@@ -111,6 +111,13 @@ impl Suite {
         true
     }
 
+    /// What the user says in place of the skill's own command where the skill is not there: the request in the
+    /// author's words, else what the command is given. `None` where both say nothing.
+    pub fn words_for_command<'s>(&'s self, args: &'s str) -> Option<&'s str> {
+        let filled = |text: &&str| !text.trim().is_empty();
+        self.judge.user_prompt.as_deref().filter(filled).or(Some(args).filter(filled))
+    }
+
     /// Whether the suite has checks that a gate of this name is about.
     pub fn can_measure(&self, gate: GateName) -> bool {
         gate.is_about(&self.cases)

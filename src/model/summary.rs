@@ -29,7 +29,7 @@ pub struct Summary {
     pub judging: Option<JudgingSummary>,
     /// How long the whole run took.
     pub seconds: f64,
-    /// The share of trials that pass, those without the skill left out.
+    /// The share of trials that pass, those without the skill left out unless nothing ran with it.
     #[serde(default)]
     pub pass_rate: PassRate,
     /// Means over the cases that ran at least so often. Empty where each ran once.
@@ -281,6 +281,18 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Summary {
+    /// Whether nothing ran with the skill, so that the run measures what the agent does by itself.
+    pub fn is_baseline(&self) -> bool {
+        !self.cases.is_empty() && !self.cases.iter().any(CaseSummary::is_examined)
+    }
+
+    /// Whether the trials of a case have to pass: those with the skill, and in a baseline those that the user
+    /// set a gate for.
+    pub fn has_to_pass(&self, case: &CaseSummary) -> bool {
+        let is_gated = || self.gates.iter().any(|gate| gate.suite == case.suite && gate.can_fail());
+        case.is_examined() || self.is_baseline() && is_gated()
+    }
+
     /// The trials that have to pass.
     pub fn examined(&self) -> Totals {
         Totals::of(self.cases.iter().filter(|case| case.is_examined()))

@@ -226,15 +226,17 @@ impl Prepared<'_> {
                 vec![probe::prompt(self.probed().unwrap_or_default())]
             }
             Stimulus::Turns(turns) => turns.clone(),
+            // Without the skill its command means nothing, and what stands in for the skill is no part of the run.
+            Stimulus::SkillCommand { args } if self.trial.condition.arm == Arm::WithoutSkill => {
+                vec![self.planned.suite.words_for_command(args).unwrap_or(args).to_owned()]
+            }
             Stimulus::SkillCommand { args } => {
                 let skill = self.workspace.staged.first().map_or("", String::as_str);
                 match self.agent.skill_command {
                     Some(command) => vec![command(skill, args)],
                     None => {
                         let own = self.planned.suite.run.system_prompt.as_deref();
-                        // What stands in for the skill is no part of a run without it.
-                        let with = self.trial.condition.arm != Arm::WithoutSkill;
-                        let derived = self.planned.derived_system.as_deref().filter(|_| with);
+                        let derived = self.planned.derived_system.as_deref();
                         let before = own.or(derived).map(|text| format!("{text}\n\n")).unwrap_or_default();
                         vec![format!("{before}{args}")]
                     }

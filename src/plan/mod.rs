@@ -127,7 +127,8 @@ fn shard_of(suite: &Suite, case: &Case, parts: u32) -> u32 {
     number % parts.max(1) + 1
 }
 
-fn is_activation(case: &Case) -> bool {
+/// Whether a case asks only whether skills are activated.
+pub fn is_activation(case: &Case) -> bool {
     !case.checks.is_empty() && case.checks.iter().all(|check| matches!(check.kind, CheckKind::Activation(_)))
 }
 
@@ -191,7 +192,19 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
             }
         }
     }
+    leave_out_gates_of_baselines(&mut suites, &trials);
     Plan { suites, trials }
+}
+
+/// A suite that runs only without its skill is measured to be compared with, so that its own gates do not
+/// apply. The user can still set one.
+pub fn leave_out_gates_of_baselines(suites: &mut [Planned], trials: &[Trial]) {
+    for (index, planned) in suites.iter_mut().enumerate() {
+        let mut arms = trials.iter().filter(|trial| trial.suite == index).map(|trial| trial.condition.arm);
+        if arms.next().is_some_and(|first| !first.has_skill() && !arms.any(Arm::has_skill)) {
+            planned.suite.gates.clear();
+        }
+    }
 }
 
 /// A gate of the file about checks that the user left out was not asked, and so neither holds nor fails.
@@ -235,7 +248,7 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
     let settings = &planned.settings;
     let mut conditions = Vec::new();
     for agent in &planned.agents {
-        for arm in arms(settings, case) {
+        for arm in arms(planned, case) {
             let condition = Condition {
                 agent: agent.clone(),
                 model: settings.model.value.clone(),
@@ -251,12 +264,20 @@ fn conditions(planned: &Planned, case: &Case) -> Vec<Condition> {
     conditions
 }
 
-/// A skill that is not there cannot fire, so a case about nothing else has no without arm; and
-/// a skill's own command means nothing without the skill.
-fn arms(settings: &Settings, case: &Case) -> Vec<Arm> {
-    let needs_skill = is_activation(case) || matches!(case.stimulus, Stimulus::SkillCommand { .. });
-    let wanted = settings.arms.value.iter().copied();
+/// A skill that is not there cannot be activated, so a case about nothing else has no without arm; and
+/// a skill's own command that is given nothing says nothing without the skill.
+fn arms(planned: &Planned, case: &Case) -> Vec<Arm> {
+    let needs_skill = is_activation(case) || is_bare_command(&planned.suite, case);
+    let wanted = planned.settings.arms.value.iter().copied();
     wanted.filter(|arm| !(needs_skill && *arm == Arm::WithoutSkill)).collect()
+}
+
+/// Whether a case invokes the skill by its command and says nothing beside.
+pub fn is_bare_command(suite: &Suite, case: &Case) -> bool {
+    match &case.stimulus {
+        Stimulus::SkillCommand { args } => suite.words_for_command(args).is_none(),
+        Stimulus::Turns(_) => false,
+    }
 }
 
 /// The checks of a case that apply under a condition: without the skill, nothing can be asked

@@ -49,7 +49,7 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
             let record = trial?;
             time += record.seconds;
             count(&record, &mut totals);
-            suite.add_test_case(test(case, &record));
+            suite.add_test_case(test(case, &record, results.summary.has_to_pass(case)));
         }
     }
     if totals.trials == 0 {
@@ -77,13 +77,13 @@ fn count(record: &TrialRecord, totals: &mut Totals) {
     *of += 1;
 }
 
-fn test(case: &CaseSummary, record: &TrialRecord) -> TestCase {
+fn test(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCase {
     let condition = &record.condition;
     let mut words = vec![condition.agent.clone()];
     words.extend(condition.model.clone());
     words.extend([condition.arm.name(), condition.mode.name().to_owned()]);
     let name = format!("{} #{} ({})", one_line(&record.case), record.attempt, one_line(&words.join(", ")));
-    let mut test = TestCase::new(text(&name), status(case, record));
+    let mut test = TestCase::new(text(&name), status(case, record, has_to_pass));
     test.set_classname(text(&record.suite)).set_time(seconds(record.seconds));
     test.assertions = Some(record.checks.len());
     let own = case.deciding_rate().map(|rate| format!("by itself: {}; {}", outcome(record), rate.in_words()));
@@ -104,8 +104,7 @@ fn outcome(record: &TrialRecord) -> String {
     }
 }
 
-fn status(case: &CaseSummary, record: &TrialRecord) -> TestCaseStatus {
-    let without = record.condition.arm == Arm::WithoutSkill;
+fn status(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCaseStatus {
     let decided = case.deciding_rate().and_then(|rate| Some((rate.passes?, rate)));
     match (&record.verdict, decided) {
         (Verdict::Pass | Verdict::Fail, Some((true, _))) => TestCaseStatus::success(),
@@ -114,7 +113,7 @@ fn status(case: &CaseSummary, record: &TrialRecord) -> TestCaseStatus {
         }
         (Verdict::Pass, None) => TestCaseStatus::success(),
         // Without the skill nothing has to pass, and a CI must not turn red because of it.
-        (Verdict::Fail, None) if without => {
+        (Verdict::Fail, None) if !has_to_pass => {
             skipped(&format!("failed without the skill: {}", message(record)))
         }
         (Verdict::Fail, None) => broken(NonSuccessKind::Failure, "check failed", &message(record), record),

@@ -41,7 +41,8 @@ impl Results {
     /// What did not pass and should have: trials, or a case as a whole where a rate decides it. Those
     /// without the skill are only compared with.
     pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<Trouble<'_>>> {
-        let troubled = self.summary.cases.iter().filter(|case| case.is_examined() && case.is_troubled());
+        let troubled =
+            self.summary.cases.iter().filter(|case| self.summary.has_to_pass(case) && case.is_troubled());
         troubled.flat_map(|case| {
             let rate = case.deciding_rate();
             let failed = rate.filter(|_| case.standing() == CaseStanding::Failed);

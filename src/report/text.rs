@@ -46,7 +46,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  {}", cut(&one_line(&line), WIDEST))?;
     }
     if summary.standing() == Standing::Ungated {
-        let words = "what failed could not fail the run";
+        let words = summary.why_no_gate();
         writeln!(
             out,
             "  {UNSURE}no gate{UNSURE:#}: {words}; --gate {} sets one",

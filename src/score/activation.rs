@@ -55,6 +55,9 @@ pub fn mark_activation(activation: &Activation, observation: &Observation, names
     if !observation.ended.can_be_marked() {
         return Finding::not_scored(Why::Ended(observation.ended));
     }
+    if activation.skills.is_empty() {
+        return Finding::not_scored(Why::CheckFailed("it names no skill".to_owned()));
+    }
     let (which, fired) = first_fired(&activation.skills, observation, names);
     let which = excerpt(&which.cloned().unwrap_or_else(|| activation.skills.join(", ")), 120);
     let idle = match activation.skills.len() {

@@ -1,1 +1,142 @@
 //! Arms that are compared, or left out.
+
+use crate::common::Project;
+
+const SKILL: &str = "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\n\nSay kee-ow.\n";
+
+/// Says kee-ow where the prompt says so, and else nothing of it.
+const SCRIPT: &str = "\
+practicum_script: 1
+scenarios:
+  - { when: speak up, steps: [kee-ow] }
+  - { when: stay calm, steps: [Nothing.] }
+";
+
+const EVALS: &str = "\
+practicum: 1
+skill: ../skills/gull
+workspace: empty
+gates: { pass_rate: 1 }
+cases:
+  - { id: right, prompt: speak up, checks: [{ contains: kee-ow }] }
+  - { id: wrong, prompt: stay calm, checks: [{ contains: kee-ow }] }
+  - { id: wakes, prompt: speak up, activation: must }
+";
+
+fn project() -> Project {
+    Project::new(&[
+        ("skills/gull/SKILL.md", SKILL),
+        ("evals/gull.practicum.yaml", EVALS),
+        ("script.yaml", SCRIPT),
+    ])
+}
+
+fn scripted<'a>(args: &[&'a str]) -> Vec<&'a str> {
+    [args, &["--agent", "builtin", "--script", "script.yaml"]].concat()
+}
+
+#[test]
+fn a_baseline_alone_is_not_incomplete_and_has_a_pass_rate() {
+    let project = project();
+    let args = scripted(&["run", "evals", "--arm", "without"]);
+    let ran = project.run(&args).exits(0);
+    assert!(ran.stdout.contains("NO GATE  1 of 2 trials passed, 1 failed"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("pass rate 0.50"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("so this is a baseline"), "{}", ran.stdout);
+    assert!(ran.stderr.contains("1 case only about whether the skill is activated"), "{}", ran.stderr);
+
+    let summary = project.run(&[&args[..], &["--json"]].concat()).exits(0).json();
+    assert_eq!(summary["pass_rate"]["value"], 0.5, "{summary}");
+    assert_eq!(summary["gates"], serde_json::json!([]), "{summary}");
+    let again = project.run(&["grade", "latest", "--json"]).exits(0).json();
+    assert_eq!(again["summary"]["pass_rate"]["value"], 0.5, "{again}");
+}
+
+/// A baseline in which everything passes has passed nothing that it had to pass.
+#[test]
+fn a_baseline_without_a_gate_does_not_say_pass() {
+    let project = project();
+    let ran = project.run(&scripted(&["run", "evals", "--arm", "without", "--case", "right"])).exits(0);
+    assert!(ran.stdout.contains("NO GATE  1 of 1 trial passed"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_gate_that_the_user_asks_of_a_baseline_is_not_passed_over() {
+    let project = project();
+    let args = scripted(&["run", "evals", "--arm", "without", "--report", "junit=j.xml"]);
+    let ran = project.run(&[&args[..], &["--gate", "pass_rate=0.8"]].concat()).exits(1);
+    assert!(ran.stdout.contains("FAIL"), "{}", ran.stdout);
+    let junit = std::fs::read_to_string(project.path().join("j.xml")).expect("a report");
+    assert!(junit.contains("failures=\"1\""), "{junit}");
+    let ran = project.run(&[&args[..], &["--gate", "pass_rate=0.5"]].concat()).exits(0);
+    assert!(ran.stdout.contains("PASS"), "{}", ran.stdout);
+    // With the skill beside it, the arm without it has no gate, whatever it comes to.
+    let args = scripted(&["run", "evals", "--arm", "with", "--arm", "without", "--case", "right", "--json"]);
+    assert_eq!(project.run(&args).exits(0).json()["gates"][0]["value"], 1.0);
+}
+
+#[test]
+fn both_arms_without_a_skill_do_not_pass() {
+    let evals = EVALS
+        .replace("skill: ../skills/gull\n", "")
+        .replace("  - { id: wakes, prompt: speak up, activation: must }\n", "");
+    let project = Project::new(&[("evals/gull.practicum.yaml", &evals), ("script.yaml", SCRIPT)]);
+    let ran = project.run(&scripted(&["run", "evals", "--arm", "with", "--arm", "without"])).exits(2);
+    assert!(ran.stderr.contains("names no skill"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("--skill") && ran.stderr.contains("--arm without"), "{}", ran.stderr);
+    assert!(!project.path().join(".practicum/runs").exists(), "nothing was begun");
+    project.run(&scripted(&["run", "evals", "--arm", "without"])).exits(0);
+}
+
+const COMMAND: &str = "---\ndescription: Speaks.\n---\n\nSay kee-ow to $ARGUMENTS.\n";
+
+fn command(spec: &str) -> Project {
+    let script = "\
+practicum_script: 1
+scenarios:
+  - { when: Who is at the harbour, steps: [nobody asked in words] }
+  - { when: the harbour, steps: [kee-ow] }
+";
+    Project::new(&[
+        (".claude/commands/gull.md", COMMAND),
+        (".claude/commands/gull.eval.json", spec),
+        ("script.yaml", script),
+    ])
+}
+
+/// What the agent was told first, in the trial of this arm.
+fn said(project: &Project, arm: &str) -> String {
+    let log = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("a log");
+    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    let mut trials = lines.filter(|event| event["record"]["condition"]["arm"] == arm);
+    let trial = trials.next().expect("a trial")["record"]["trial"].as_str().expect("an id").to_owned();
+    project.run(&["show", "latest", &trial]).exits(0).stdout
+}
+
+#[test]
+fn without_the_skill_a_command_file_is_not_dropped_in_silence() {
+    let spec = r#"{"test_args": "the harbour", "assertions": [{"id": "a", "type": "contains", "needle": "kee-ow"}]}"#;
+    let project = command(spec);
+    let args = scripted(&["run", ".claude/commands/gull.md", "--arm", "without"]);
+    let ran = project.run(&args).exits(0);
+    assert!(ran.stdout.contains("1 of 1 trial passed"), "{}", ran.stdout);
+    let shown = said(&project, "without");
+    assert!(!shown.contains("/gull"), "{shown}");
+
+    // What the author calls the request in words comes first.
+    let spec = spec.replacen('{', r#"{"user_prompt": "Who is at the harbour?", "#, 1);
+    let project = command(&spec);
+    let ran = project.run(&args).exits(0);
+    assert!(ran.stdout.contains("0 of 1 trial passed, 1 failed"), "{}", ran.stdout);
+
+    let bare = r#"{"assertions": [{"id": "a", "type": "contains", "needle": "kee-ow"}]}"#;
+    let ran = command(bare).run(&args).exits(2);
+    assert!(ran.stderr.contains("a bare command") && ran.stderr.contains("user_prompt"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_skill_that_is_not_staged_is_not_improved() {
+    let project = project();
+    let ran = project.run(&["improve", "skills/gull", "--arm", "without"]).exits(2);
+    assert!(ran.stderr.contains("nothing to improve"), "{}", ran.stderr);
+}

@@ -14,7 +14,7 @@ use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
 use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
-use crate::plan::{Plan, Planned};
+use crate::plan::{Plan, Planned, leave_out_gates_of_baselines};
 use crate::report::{Progress, Regraded, Results, Suites, render_changes, safe};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
@@ -57,8 +57,9 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         planned.script = intake::choose_script(&ask, &planned.suite, &agents);
     }
     notices.extend(intake::keep_criteria(&mut suites, &args.only_criterion)?);
-    args.gates.apply(&mut suites);
     let (trials, told) = still_there(&made, &suites, &old);
+    leave_out_gates_of_baselines(&mut suites, &trials);
+    args.gates.apply(&mut suites);
     notices.extend(told);
     notices.extend(asked_otherwise(&then, &suites, &trials));
     let plan = Plan { suites, trials };

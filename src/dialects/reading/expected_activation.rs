@@ -1,5 +1,7 @@
 //! Whether a case expects skills to be activated, under any of the keys that people use for it.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::{activation, is_skill, skill_at};
@@ -171,37 +173,41 @@ pub fn seems_meant(key: &str) -> bool {
 pub fn expected_beside(cases: &[Case], tested: &SkillRef, diagnostics: &mut Diagnostics) -> Vec<SkillRef> {
     let mut found: Vec<SkillRef> = Vec::new();
     let mut absent: Vec<&str> = Vec::new();
-    let home = tested.path.as_deref().and_then(std::path::Path::parent);
+    let home = tested.path.as_deref().and_then(Path::parent);
     for check in cases.iter().flat_map(|case| &case.checks) {
         let CheckKind::Activation(activation) = &check.kind else { continue };
         for name in activation.skills.iter().filter(|name| **name != tested.name) {
             if absent.contains(&name.as_str()) || found.iter().any(|known| known.name == *name) {
                 continue;
             }
-            let plain = !name.contains(['/', '\\', '\0']) && name != "." && name != "..";
-            let folder = home.filter(|_| plain).map(|home| home.join(name)).filter(|folder| is_skill(folder));
-            match folder.map(|folder| skill_at(&folder, diagnostics)).filter(|skill| skill.name == *name) {
+            match home.and_then(|home| skill_in(home, name)) {
                 Some(skill) => found.push(skill),
-                None => {
-                    absent.push(name);
-                    let consequence = match activation.expect {
-                        Expect::Must => "a case that expects it cannot pass",
-                        Expect::MustNot | Expect::Either => "a check that forbids it cannot fail",
-                    };
-                    diagnostics.warning_help(
-                        "skill-not-staged",
-                        None,
-                        format!(
-                            "cases expect something of the skill {name}, which is not beside {}: {consequence}",
-                            tested.name
-                        ),
-                        "stage it with --with-skill PATH",
-                    );
-                }
+                None => absent.push(name),
             }
         }
     }
+    if !absent.is_empty() {
+        let names = absent.join(", ");
+        diagnostics.warning_help(
+            "skill-not-staged",
+            None,
+            format!(
+                "cases say whether {names} must be activated, and that is not beside {}: where it must be \
+                 activated the case cannot pass, and where it must not be nothing is checked",
+                tested.name
+            ),
+            "stage it with --with-skill PATH",
+        );
+    }
     found
+}
+
+/// The skill of this name in a folder of skills.
+fn skill_in(home: &Path, name: &str) -> Option<SkillRef> {
+    // A name is a folder's name here, so it must not lead anywhere else.
+    let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);
+    let folder = Some(home.join(name)).filter(|folder| plain && is_skill(folder))?;
+    Some(skill_at(&folder, &mut Diagnostics::default())).filter(|skill| skill.name == name)
 }
 
 /// The keys of a case that say something of activation, for editors.

@@ -35,6 +35,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let (mark, word) = match summary.standing() {
         Standing::Passed => ("✅", "passed"),
         Standing::Failed => ("❌", "failed"),
+        Standing::Ungated if summary.is_baseline() => {
+            ("⚠️", "no gate, because this is a baseline without the skill")
+        }
         Standing::Ungated => ("⚠️", "no gate, so that what failed could not fail the run"),
         Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {
             ("⚠️", "could not be completed")
@@ -86,7 +89,9 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         .summary
         .cases
         .iter()
-        .filter(|case| case.is_examined() && case.standing() != CaseStanding::Passed && case.trials() > 0)
+        .filter(|case| {
+            results.summary.has_to_pass(case) && case.standing() != CaseStanding::Passed && case.trials() > 0
+        })
         .collect();
     if troubled.is_empty() {
         return Ok(());

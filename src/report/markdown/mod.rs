@@ -25,6 +25,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let verdict = match summary.standing() {
         Standing::Passed => "Passed: every gate holds.",
         Standing::Failed => "Failed: a gate does not hold.",
+        Standing::Ungated if summary.is_baseline() => {
+            "No gate: the skill was not staged, so this is a baseline."
+        }
         Standing::Ungated => "No gate: what failed could not fail the run.",
         Standing::Incomplete => "Could not be completed.",
         Standing::OverBudget => "Stopped by its budget.",

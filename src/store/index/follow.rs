@@ -196,8 +196,8 @@ impl<'b> Batch<'b> {
             summary: Summary,
         }
         let Ok(Finished { summary }) = serde_json::from_slice(line) else { return Ok(()) };
-        let ungated = summary.has_ungated_failures();
-        let examined = summary.examined();
+        let ungated = summary.lacks_gate();
+        let examined = if summary.is_baseline() { summary.compared_with() } else { summary.examined() };
         let Summary { exit, totals, cost_usd, seconds, cases, .. } = summary;
         self.decide(&cases)?;
         self.change.execute(
