@@ -45,27 +45,25 @@ fn run(project: &Project, more: &[&str]) -> Ran {
     project.run(&[&["run", "evals", "--script", "script.json", "--no-cache", "--json"], more].concat())
 }
 
-/// The checks of the latest run with their verdicts, and how often the judge was asked.
-fn latest(project: &Project) -> (Vec<(String, String)>, usize) {
-    let mut runs: Vec<_> =
-        std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten().collect();
-    runs.sort_by_key(std::fs::DirEntry::file_name);
-    let trials = runs.pop().expect("a run").path().join("trials");
-    let trial = std::fs::read_dir(trials).expect("trials").flatten().next().expect("a trial").path();
-    let record: Value =
-        serde_json::from_slice(&std::fs::read(trial.join("checks.json")).expect("a record")).expect("JSON");
+/// The checks of the latest run with their verdicts.
+fn latest(project: &Project) -> Vec<(String, String)> {
+    let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
+    let newest = runs.max_by_key(std::fs::DirEntry::file_name).expect("a run").path();
+    let trials = std::fs::read_dir(newest.join("trials")).expect("trials");
+    let trial = trials.flatten().next().expect("a trial").path();
+    let record = std::fs::read(trial.join("checks.json")).expect("a record");
+    let record: Value = serde_json::from_slice(&record).expect("JSON");
     let checks = record["checks"].as_array().expect("checks").iter();
     let verdicts = checks.map(|check| {
         let verdict = check["verdict"].as_str().unwrap_or("not_scored").to_owned();
         (check["check"].as_str().expect("an id").to_owned(), verdict)
     });
-    let usage = &record["judging"]["usage"];
-    (verdicts.collect(), usage["output"].as_u64().unwrap_or_default() as usize)
+    verdicts.collect()
 }
 
 #[track_caller]
 fn verdict(project: &Project, expected: &str) {
-    let (found, _) = latest(project);
+    let found = latest(project);
     assert_eq!(found[0].1, expected, "{found:?}");
 }
 
@@ -128,7 +126,7 @@ fn only_the_statements_without_support_are_asked_about_again() {
     // The second answer is about the other statement only, so the first keeps its mark.
     answer(&project, &[first, json!([pass("near", &[])])]);
     run(&project, &[]).exits(3);
-    let (found, _) = latest(&project);
+    let found = latest(&project);
     let expected =
         [("near", "pass"), ("cheap", "not_scored")].map(|(id, word)| (id.to_owned(), word.to_owned()));
     assert_eq!(found, expected);
@@ -137,12 +135,16 @@ fn only_the_statements_without_support_are_asked_about_again() {
 #[test]
 fn each_vote_needs_support() {
     let project = project(&[("near", "pass-fail")]);
+    let votes = ["--judge-votes", "3", "--judge-jobs", "1"];
+    // Every vote is a conversation of its own, and begins with the first answer.
     let (bare, quoted) = (json!([pass("near", &[])]), json!([pass("near", &["1. Park"])]));
-    // Two votes of three have no support: first and second answer of each.
-    answer(&project, &[bare.clone(), bare.clone(), quoted.clone(), bare.clone(), bare.clone()]);
-    run(&project, &["--judge-votes", "3", "--judge-jobs", "1"]).exits(3);
-    answer(&project, &[bare.clone(), bare, quoted.clone(), quoted]);
-    run(&project, &["--judge-votes", "3", "--judge-jobs", "1"]).exits(0);
+    answer(&project, &[bare.clone(), bare.clone()]);
+    run(&project, &votes).exits(3);
+    verdict(&project, "not_scored");
+    answer(&project, &[bare, quoted]);
+    run(&project, &votes).exits(0);
+    let shown = project.run(&["show", "latest", "venues"]).exits(0).stdout;
+    assert!(shown.contains("3 of 3 votes agree: 3 pass"), "{shown}");
 }
 
 #[test]
@@ -245,6 +247,14 @@ impl Model {
         let address: Value = serde_json::from_str(&line).expect("JSON");
         Self { process, base_url: address["base_url"].as_str().expect("an address").to_owned() }
     }
+
+    /// Runs the evals with this model as their judge.
+    fn examine(&self, project: &Project, more: &[&str]) -> Ran {
+        let args = [&["run", "evals", "--transport", "api", "--json"], more].concat();
+        let mut command = project.practicum(&args);
+        command.env("ANTHROPIC_BASE_URL", &self.base_url).env("ANTHROPIC_API_KEY", "k");
+        Ran::of(command.output().expect("practicum starts"))
+    }
 }
 
 impl Drop for Model {
@@ -255,7 +265,7 @@ impl Drop for Model {
 }
 
 #[test]
-fn an_answer_without_support_that_is_kept_does_not_pass_later() {
+fn an_answer_without_support_that_is_kept_does_not_pass_later_and_the_second_question_is_paid_for() {
     let project = project(&[("near", "pass-fail")]);
     let evals = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
     project.write("evals/e.practicum.yaml", &evals.replace("builtin", "shell"));
@@ -263,33 +273,16 @@ fn an_answer_without_support_that_is_kept_does_not_pass_later() {
     let agent = project.path().join("agent.sh");
     let toml = format!("[agents.shell]\ncommand = [\"/bin/sh\", \"{}\"]\n", agent.display());
     project.write("practicum.toml", &toml);
-    let step = json!({"tools": [{"name": "report_marks", "input": {"results": [pass("near", &[])]}}]});
+    let step = json!({"usage": {"input": 100, "output": 10},
+        "tools": [{"name": "report_marks", "input": {"results": [pass("near", &[])]}}]});
     let script = json!({"practicum_script": 1, "scenarios": [{"steps": [step, step]}]});
     project.write("model.json", &script.to_string());
     let model = Model::start(&project);
-    let examine = |more: &[&str]| {
-        let args = [&["run", "evals", "--transport", "api", "--json"], more].concat();
-        let mut command = project.practicum(&args);
-        command.env("ANTHROPIC_BASE_URL", &model.base_url).env("ANTHROPIC_API_KEY", "k");
-        Ran::of(command.output().expect("practicum starts"))
-    };
-    examine(&["--judge-unsupported", "accept"]).exits(0);
+    let summary = model.examine(&project, &["--judge-unsupported", "accept"]).exits(0).json();
+    assert_eq!(summary["judging"]["tokens"]["output"], 20, "two questions: {summary}");
     let kept = std::fs::read_dir(project.path().join(".practicum/cache/judge")).expect("answers");
     assert_eq!(kept.count(), 1, "the answer is kept");
-    examine(&[]).exits(3);
-}
-
-#[test]
-fn the_second_question_is_paid_for() {
-    let project = project(&[("near", "pass-fail")]);
-    let (bare, quoted) = (json!([pass("near", &[])]), json!([pass("near", &["1. Park"])]));
-    let tokens = |answers: &[Value]| {
-        answer(&project, answers);
-        let summary = run(&project, &[]).exits(0).json();
-        summary["judging"]["tokens"]["output"].as_u64().expect("tokens")
-    };
-    let once = tokens(std::slice::from_ref(&quoted));
-    assert!(tokens(&[bare, quoted]) > once);
+    model.examine(&project, &[]).exits(3);
 }
 
 /// An agent that calls a tool 80 times, with results that a judge's window cannot hold.
@@ -315,15 +308,16 @@ fn a_judge_sees_every_call_of_a_long_run_and_the_summary_says_what_was_shortened
         project.path().join("agent.sh").display()
     );
     project.write("practicum.toml", &toml);
-    let every: Vec<String> = (1..=80).map(|n| format!("step-{n}\\\\\"\\}}\\s+gave: x")).collect();
+    let every: Vec<String> = (1..=80).map(|n| format!(r#"step-{n}"\}}\s+gave: x"#)).collect();
     let quote =
         json!({"tools": [{"name": "report_marks", "input": {"results": [pass("done", &["step-40"])]}}]});
     let script = json!({"practicum_script": 1, "scenarios": [
-        {"to": "judge", "when": {"regex": format!("(?s){}", every.join(".*").replace("\\\\\"", "\""))}, "steps": [quote]},
+        {"when": {"regex": format!("(?s){}", every.join(".*"))}, "steps": [quote]},
     ]});
-    project.write("script.json", &script.to_string());
+    project.write("model.json", &script.to_string());
+    let model = Model::start(&project);
     let reports = ["--report", "md=r.md", "--report", "html=r.html", "--report", "github-comment=c.md"];
-    let summary = run(&project, &reports).exits(0).json();
+    let summary = model.examine(&project, &reports).exits(0).json();
     assert_eq!(summary["doubts"]["shortened_evidence"], 1, "{summary}");
     let told = "evidence was shortened for 1 judged trial";
     for name in ["r.md", "r.html", "c.md"] {
