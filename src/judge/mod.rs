@@ -362,7 +362,7 @@ impl Judge {
             },
             vote: 0,
         };
-        let mut extraction = Extraction::new(sections, &text);
+        let mut extraction = Extraction::new(sections, &text, self.unsupported);
         let cache = self.cache.as_ref();
         let Settled { usage, missing } =
             question.settle(&self.transport, &self.model, cache, &mut extraction, sitting).await;
