@@ -229,7 +229,9 @@ async fn a_rate_limit_never_scores() {
 async fn lazy_and_contrary_judges_are_seen_through() {
     let way = Way::Api(Api::AnthropicMessages);
     let lazy = |id: &str| json!({"id": id, "verdict": "pass", "evidence": [], "reasoning": ""});
-    let (marks, _) = judged(way, &[way.answer(&answer(&[lazy("a"), lazy("b")]))]).await;
+    let lazily = way.answer(&answer(&[lazy("a"), lazy("b")]));
+    let (marks, requests) = judged(way, &[lazily.clone(), lazily]).await;
+    assert_eq!((verdicts(&marks), requests), (UNSCORED.to_vec(), 2));
     assert!(marks.marks.iter().all(|mark| mark.flags == ["passed without a quote"]), "{:?}", marks.marks);
     let mut contrary = mark("a", "fail");
     contrary["score"] = json!(5);

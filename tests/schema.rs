@@ -244,9 +244,10 @@ scenarios:
   - to: judge
     when: It greets.
     steps:
-      - tools:
+      - tools: &marks
           - name: report_marks
             input: { results: [{ id: judge-it-greets, score: 4, evidence: [hello, moon], reasoning: It does., weak: Anyone would. }] }
+      - tools: *marks
   - to: judge
     steps: [I cannot say.]
 "#;

@@ -52,6 +52,8 @@ pub struct Marking<'m> {
 struct GivenMark {
     mark: Mark,
     support: Support,
+    /// What is wrong with the quotes, in words for the judge.
+    complaint: String,
 }
 
 /// How the quotes of a mark support it.
@@ -90,7 +92,7 @@ impl<'m> Marking<'m> {
     fn add(&mut self, given: GivenMark) -> Result<(), String> {
         let doubted = self.doubted.iter().position(|before| before.mark.id == given.mark.id);
         if given.support != Support::Enough && doubted.is_none() {
-            let why = given.complaint();
+            let why = format!("is met according to you, but {}", given.complaint);
             self.doubted.push(given);
             return Err(why);
         }
@@ -153,6 +155,9 @@ impl Reading for Marking<'_> {
             self.remarks = remarks(answer);
         }
         let is_new = !unsupported.is_empty();
+        if is_new {
+            unsupported.push(SUPPORT.to_owned());
+        }
         problems.append(&mut unsupported);
         if !problems.is_empty() {
             // Each statement is asked about once more for its form, and once more for its support.
@@ -172,13 +177,6 @@ impl Reading for Marking<'_> {
 }
 
 impl GivenMark {
-    /// What is wrong with the quotes, for the judge.
-    fn complaint(&self) -> String {
-        let help = "Copy at least one quote letter by letter from the record and no other, or decide that \
-                    the statement is not met";
-        format!("is met according to you, but {}. {help}", self.mark.flags.join(", "))
-    }
-
     /// The mark that stands after the judge was asked once more. A pass without any support is none.
     fn decided(self, unsupported: UnsupportedPass) -> Mark {
         match (self.support, unsupported) {
@@ -197,6 +195,10 @@ impl GivenMark {
     }
 }
 
+/// What the judge is told about support when it is asked once more.
+const SUPPORT: &str = "for a statement that is met, copy at least one quote letter by letter from the record, \
+                       and none that is not there; otherwise it is not met";
+
 const UNSUPPORTED: &str =
     "it says that this is met, and gave no quote that is in the record, also when asked once more";
 
@@ -205,18 +207,27 @@ fn quoted(text: &str) -> String {
     shortened(&Value::from(visible(text)).to_string())
 }
 
+/// A quote as one line for people.
 fn one_line(text: &str) -> String {
-    visible(text).split_whitespace().collect::<Vec<_>>().join(" ")
+    first(&visible(text).split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_FLAG)
 }
 
+/// How much of a quote is told to people.
+const LONGEST_FLAG: usize = 300;
+
 fn shortened(text: &str) -> String {
+    first(text, LONGEST_QUOTED)
+}
+
+/// The first so many characters.
+fn first(text: &str, most: usize) -> String {
     let mut chars = text.chars();
-    let head: String = chars.by_ref().take(LONGEST_QUOTED).collect();
+    let head: String = chars.by_ref().take(most).collect();
     if chars.next().is_some() { format!("{head}…") } else { head }
 }
 
 /// How much of a text is repeated to the judge.
-const LONGEST_QUOTED: usize = 160;
+const LONGEST_QUOTED: usize = 80;
 
 fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<GivenMark, String> {
     let scale = statement.judged.scale;
@@ -233,7 +244,7 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
     let quotes = result["evidence"].as_array().ok_or_else(not_quotes)?;
     let quotes: Option<Vec<String>> = quotes.iter().map(|quote| quote.as_str().map(str::to_owned)).collect();
     let quotes = quotes.ok_or_else(not_quotes)?;
-    let (flags, support) = support_of(passed, &quotes, record);
+    let (support, flags, complaint) = support_of(passed, &quotes, record);
     let finding = Finding {
         verdict: if passed { Verdict::Pass } else { Verdict::Fail },
         score: match scale {
@@ -245,29 +256,37 @@ fn mark(statement: &Statement<'_>, result: &Value, record: &Quotable) -> Result<
     };
     let weak = result["weak"].as_str().filter(|weak| !weak.trim().is_empty()).map(str::to_owned);
     let mark = Mark { weak, flags, ..Mark::new(statement.id, statement.id, finding) };
-    Ok(GivenMark { mark, support })
+    Ok(GivenMark { mark, support, complaint })
 }
 
-/// What is wrong with the quotes of a mark, and how they support it.
-fn support_of(passed: bool, quotes: &[String], record: &Quotable) -> (Vec<String>, Support) {
-    let checked: Vec<(&String, QuoteCheck)> =
-        quotes.iter().map(|quote| (quote, record.look_up(quote))).collect();
-    let invented = checked.iter().filter(|(_, check)| *check == QuoteCheck::Invented);
+/// Looks the quotes of a mark up: how they support it, and what is wrong with them.
+fn support_of(passed: bool, quotes: &[String], record: &Quotable) -> (Support, Vec<String>, String) {
+    let checks: Vec<QuoteCheck> = quotes.iter().map(|quote| record.look_up(quote)).collect();
+    let is_invented = |(_, check): &(usize, &QuoteCheck)| **check == QuoteCheck::Invented;
+    let invented: Vec<usize> = checks.iter().enumerate().filter(is_invented).map(|(at, _)| at).collect();
     let mut flags: Vec<String> = invented
-        .map(|(quote, _)| format!("quoted, but not in the record: {}", shortened(&one_line(quote))))
+        .iter()
+        .map(|at| format!("quoted, but not in the record: {}", one_line(&quotes[*at])))
         .collect();
-    let is_supported = checked.iter().any(|(_, check)| *check == QuoteCheck::Supports);
-    if passed && quotes.is_empty() {
-        flags.push("passed without a quote".to_owned());
-    } else if passed && !is_supported && flags.is_empty() {
-        flags.push("passed with quotes that say nothing of it".to_owned());
-    }
-    let support = match (passed, is_supported, flags.is_empty()) {
+    let is_supported = checks.contains(&QuoteCheck::Supports);
+    let support = match (passed, is_supported, invented.is_empty()) {
         (false, ..) | (true, true, true) => Support::Enough,
         (true, true, false) => Support::Partial,
         (true, false, _) => Support::Nothing,
     };
-    (flags, support)
+    if passed && quotes.is_empty() {
+        flags.push("passed without a quote".to_owned());
+    } else if support == Support::Nothing && invented.is_empty() {
+        flags.push("passed with quotes that say nothing of it".to_owned());
+    }
+    let numbers: Vec<String> = invented.iter().map(|at| (at + 1).to_string()).collect();
+    // The quotes themselves are not repeated: an agent may have made the judge write them.
+    let complaint = match (quotes.is_empty(), numbers.is_empty()) {
+        (true, _) => "it has no quote".to_owned(),
+        (false, true) => "its quotes are too short, or not from what was said, done or written".to_owned(),
+        (false, false) => format!("not in the record: quote {}", numbers.join(", ")),
+    };
+    (support, flags, complaint)
 }
 
 /// What is not of the asked form is left out: nothing depends on it.
@@ -434,7 +453,9 @@ mod tests {
         let problem = marking.take_in(&first, 0).expect_err("two have no support");
         let request = problem.request.expect("they are asked about again");
         assert!(request.contains("about these statements only: \"b\", \"c\""), "{request}");
-        assert!(problem.what.contains("quoted, but not in the record: nothing such"), "{}", problem.what);
+        assert!(problem.what.contains("\"b\" is met according to you, but not in the record: quote 1"));
+        assert!(problem.what.contains("\"c\" is met according to you, but it has no quote"));
+        assert!(!problem.what.contains("nothing"), "quotes are not repeated: {}", problem.what);
         let second = json!({"results": [mark("b", &["hello"])]});
         let problem = marking.take_in(&second, 1).expect_err("one is missing");
         assert_eq!(problem.request, None, "it was asked about twice");

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::python_text::python_text;
 use super::question::{Problem, Reading};
 use super::quotes::Quotable;
-use crate::model::{Section, Tier};
+use crate::model::{Section, Tier, UnsupportedPass};
 use crate::score::{Entry, Extracted};
 
 /// The most entries that are taken of one group. No text that a person would read has more.
@@ -33,13 +33,25 @@ pub fn schema(sections: &[Section]) -> Value {
 pub struct Extraction<'e> {
     sections: &'e [Section],
     text: &'e Quotable,
+    unsupported: UnsupportedPass,
     pub extracted: Extracted,
     pub flags: Vec<String>,
 }
 
 impl<'e> Extraction<'e> {
-    pub fn new(sections: &'e [Section], text: &'e Quotable) -> Self {
-        Self { sections, text, extracted: Extracted::default(), flags: Vec::new() }
+    pub fn new(sections: &'e [Section], text: &'e Quotable, unsupported: UnsupportedPass) -> Self {
+        Self { sections, text, unsupported, extracted: Extracted::default(), flags: Vec::new() }
+    }
+
+    /// What is wrong with the first entry that has values, of which the text has none. One that is there
+    /// in part may only have been written otherwise.
+    fn invented(&self, entries: &[Entry]) -> Option<String> {
+        let is_invented = |entry: &Entry| {
+            let mut values = entry.values().flatten().filter(|value| !value.trim().is_empty()).peekable();
+            values.peek().is_some() && !values.any(|value| self.text.has(value))
+        };
+        let at = entries.iter().position(is_invented)?;
+        Some(format!("has an entry {} of which nothing is in the text", at + 1))
     }
 
     /// A value that the text does not have may have been made up, or only been written otherwise.
@@ -68,7 +80,10 @@ impl Reading for Extraction<'_> {
                     continue;
                 }
                 let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
-                match entries(tier, given, last) {
+                let read = entries(tier, given, last);
+                let invented = read.as_deref().ok().and_then(|entries| self.invented(entries));
+                let accepted = last && self.unsupported == UnsupportedPass::Accept;
+                match read.and_then(|read| invented.filter(|_| !accepted).map_or(Ok(read), Err)) {
                     Ok(entries) => {
                         self.doubt(&entries);
                         self.extracted.insert(section, tier, entries);
@@ -83,7 +98,7 @@ impl Reading for Extraction<'_> {
     }
 
     fn start_over(&mut self) {
-        *self = Self::new(self.sections, self.text);
+        *self = Self::new(self.sections, self.text, self.unsupported);
     }
 }
 
@@ -139,10 +154,10 @@ mod tests {
     }
 
     /// How many entries each group has, `None` where it was not read; and whether that was all.
-    fn check(answers: &[Value]) -> (Vec<Option<usize>>, bool, usize) {
+    fn check(answers: &[Value], unsupported: UnsupportedPass) -> (Vec<Option<usize>>, bool, usize) {
         let sections = sections();
         let text = Quotable::new("Park 94103 Zoo".to_owned());
-        let mut extraction = Extraction::new(&sections, &text);
+        let mut extraction = Extraction::new(&sections, &text, unsupported);
         let mut complete = false;
         for (at, answer) in answers.iter().enumerate() {
             complete = extraction.take_in(answer, at).is_ok();
@@ -172,12 +187,32 @@ mod tests {
             (vec![json!({})], (vec![None, None], false, 0)),
             (vec![json!({}), json!({})], (vec![Some(0), None], false, 0)),
             (vec![json!({}), json!({"V": {"near": null, "far": []}})], (vec![Some(0), Some(0)], true, 0)),
+            // One value is in the text, the other is not.
             (
-                vec![json!({"V": {"near": [{"name": "Sea", "zip": null}], "far": []}})],
+                vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}})],
                 (vec![Some(1), Some(0)], true, 1),
             ),
         ] {
-            assert_eq!(check(&answers), expected, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPass::NotScored), expected, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_not_in_the_text_is_not_counted() {
+        let invented = json!({"V": {"near": [{"name": "Sea", "zip": null}], "far": []}});
+        let park = json!({"V": {"near": [{"name": "Park", "zip": null}], "far": []}});
+        let unread = (vec![None, Some(0)], false, 0);
+        for (answers, strict, accepting) in [
+            (vec![invented.clone()], unread.clone(), unread.clone()),
+            (
+                vec![invented.clone(), park],
+                (vec![Some(1), Some(0)], true, 0),
+                (vec![Some(1), Some(0)], true, 0),
+            ),
+            (vec![invented.clone(), invented], unread, (vec![Some(1), Some(0)], true, 1)),
+        ] {
+            assert_eq!(check(&answers, UnsupportedPass::NotScored), strict, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPass::Accept), accepting, "{answers:?}");
         }
     }
 }

@@ -364,7 +364,7 @@ impl Judge {
             vote: 0,
         };
         let spoken = Quotable::new(self.discreet(visible_texts(&texts)));
-        let mut extraction = Extraction::new(sections, &spoken);
+        let mut extraction = Extraction::new(sections, &spoken, self.unsupported);
         let cache = self.cache.as_ref();
         let Settled { usage, missing } =
             question.settle(&self.transport, &self.model, cache, &mut extraction, sitting).await;

@@ -22,7 +22,7 @@ fn wired() -> (Project, Wire) {
     }
     let project =
         Project::new(&[("ferry/SKILL.md", SKILL), ("ferry/evals/trips.practicum.yaml", &evals.to_string())]);
-    let mark = json!({"id": "plain", "verdict": "pass", "evidence": [], "reasoning": "It is.", "weak": null});
+    let mark = json!({"id": "plain", "verdict": "pass", "evidence": ["Greeting"], "reasoning": "It is.", "weak": null});
     let mut script = script(&diligent());
     let scenarios = script["scenarios"].as_array_mut().expect("scenarios");
     scenarios.insert(

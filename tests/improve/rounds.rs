@@ -113,8 +113,9 @@ fn every_run_of_every_version_is_graded_as_documented() {
         .collect();
     let evals = json!({"version": "1.0", "skill": "ferry", "cases": cases});
     let marking = |when: &str, score: u8| {
+        let quotes = if score > 2 { vec!["Greeting: ahoy"] } else { Vec::new() };
         let mark =
-            json!({"id": "greets", "score": score, "evidence": [], "reasoning": "Seen.", "weak": null});
+            json!({"id": "greets", "score": score, "evidence": quotes, "reasoning": "Seen.", "weak": null});
         json!({"name": format!("marks {score}"), "to": "judge", "when": {"regex": when}, "steps": [
             {"tools": [{"name": "report_marks", "input": {"results": [mark]}}]}
         ]})
