@@ -7,6 +7,7 @@ mod judges;
 mod left_behind;
 mod means;
 mod names;
+mod plugins;
 mod reading;
 mod skill_problems;
 mod stored;
@@ -47,6 +48,10 @@ pub struct Ask {
     pub skill: Option<PathBuf>,
     /// Skills that are staged beside it in every arm.
     pub with_skills: Vec<PathBuf>,
+    /// Plugins that are staged whole, for agents that load plugins.
+    pub plugins: Vec<PathBuf>,
+    /// Whether the code of plugins may run.
+    pub trust: bool,
     /// A script in place of the model, whatever the files say.
     pub script: Option<PathBuf>,
     /// A cassette to write what the model is asked and answers.
@@ -64,6 +69,13 @@ pub enum IntakeError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Skill(#[from] crate::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] crate::skill::PluginError),
+    #[error(
+        "no skill at {0}, and none of that name in the plugins or skills folders of this project; name its \
+         folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
+    )]
+    NoSkillNamed(String),
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
     NotOfSuite { skill: String, suite: String },
     #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
@@ -146,7 +158,8 @@ pub fn settle(
                 return Err(IntakeError::OwnRival { skill, suite });
             }
         }
-        let left_out = leave_out_unreadable_rivals(&mut suite);
+        let plugins = plugins::add(&mut suite, &ask.plugins)?;
+        let mut left_out = leave_out_unreadable_rivals(&mut suite);
         problems.extend(missing(&suite));
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
@@ -158,6 +171,8 @@ pub fn settle(
             ));
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        left_out.extend(plugins::told(&plugins, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
         for notice in canaries.chain(of_skills) {
             if !notices.contains(&notice) {
@@ -304,6 +319,7 @@ pub fn sandbox(
     for Planned { suite, project, script, .. } in &plan.suites {
         hidden.extend([project.clone(), suite.origin.path.clone()]);
         hidden.extend(script.iter().cloned());
+        hidden.extend(suite.plugins.iter().cloned());
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
     Ok(Sandbox::build(wanted, env, hidden)?)

@@ -250,6 +250,8 @@ fn complain(error: &anyhow::Error) -> u8 {
             IntakeError::Discover(_)
             | IntakeError::Settings(_)
             | IntakeError::Skill(_)
+            | IntakeError::Plugin(_)
+            | IntakeError::NoSkillNamed(_)
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
             | IntakeError::OwnRival { .. }

@@ -17,12 +17,14 @@ use crate::settings::{Layers, project_root};
 #[command(after_help = "\
 Examples:
   practicum try \"Write the release notes for 2.0\" --skill skills/release-notes
-  practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5")]
+  practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5
+  practicum try \"Which crate parses arguments?\" --skill rust-1337   beside the others of ../plugins")]
 pub struct Args {
     /// What the user says
     prompt: String,
-    /// The skill it is about
-    #[arg(long, value_name = "PATH")]
+    /// The skill it is about: its folder, or its name (also plugin:name) in the plugins folder or a skills
+    /// folder of the project, whose other skills are then staged beside it
+    #[arg(long, value_name = "PATH|NAME")]
     skill: PathBuf,
     /// Whether the skill must fire: must, must-not (should_not), either (acceptable)
     #[arg(long, default_value = "must", value_parser = parse_expect)]
@@ -58,7 +60,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
     let mut flags: BTreeMap<&'static str, String> = args.choices.flags();
     flags.extend(args.carrying.flags());
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
-    let reading = intake::one_prompt(&args.prompt, &args.skill, args.expect, args.runs)?;
+    let reading = intake::one_prompt(&args.prompt, &args.skill, args.expect, args.runs, &environment)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (planned, notices) = intake::settle(reading, &ask, &layers, &agents)?;
     for notice in &notices {
