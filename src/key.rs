@@ -28,6 +28,7 @@ pub struct Keys<'k> {
     /// Whether the code of plugins may run.
     plugin_code: bool,
     skills: HashMap<PathBuf, Digest>,
+    plugins: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
     projects: HashMap<PathBuf, Digest>,
     programs: HashMap<String, Digest>,
@@ -48,6 +49,7 @@ impl<'k> Keys<'k> {
             shared: format!("{walls:?}\n{}", values(pass_env, user_env)),
             plugin_code: false,
             skills: HashMap::new(),
+            plugins: HashMap::new(),
             files: HashMap::new(),
             projects: HashMap::new(),
             programs: HashMap::new(),
@@ -136,8 +138,9 @@ impl<'k> Keys<'k> {
 
     /// All that a plugin's folder holds.
     fn plugin(&mut self, root: &Path) -> String {
-        let read = || skill::folder_digest(root).unwrap_or_else(|_| Digest::of(root.to_string_lossy().as_bytes()));
-        self.skills.entry(root.join(".claude-plugin")).or_insert_with(read).as_str().to_owned()
+        let unread = || Digest::of(root.to_string_lossy().as_bytes());
+        let read = || skill::folder_digest(root).unwrap_or_else(|_| unread());
+        self.plugins.entry(root.to_owned()).or_insert_with(read).as_str().to_owned()
     }
 
     fn content(&mut self, path: &Path) -> Digest {

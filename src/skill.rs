@@ -8,9 +8,7 @@ mod plugin;
 use std::path::{Component, Path, PathBuf};
 
 pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
-pub use plugin::{
-    Plugin, PluginError, PluginSkill, is_manifest, plugins_in, starts_code, without_code,
-};
+pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, starts_code, without_code};
 
 use crate::model::{Diagnostics, Digest, Severity};
 use crate::tree::{Data, Node, read_bounded};
@@ -244,7 +242,9 @@ pub fn folder_digest(folder: &Path) -> std::io::Result<Digest> {
         let path = entry.path();
         let content = match entry.file_type() {
             Some(kind) if kind.is_file() => std::fs::read(path)?,
-            Some(kind) if kind.is_symlink() => std::fs::read_link(path)?.into_os_string().into_encoded_bytes(),
+            Some(kind) if kind.is_symlink() => {
+                std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
+            }
             Some(_) | None => continue,
         };
         let relative = path.strip_prefix(folder).unwrap_or(path);

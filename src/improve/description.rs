@@ -13,7 +13,6 @@ use crate::llm::Tool;
 use crate::model::Diagnostics;
 use crate::skill::{SKILL_FILE, read_frontmatter, split_frontmatter};
 
-
 const RULES: &str = "\
 You write descriptions of agent skills. An agent reads only names and descriptions when it decides which \
 skill to take up, so a description must say what the skill does and when to use it, in words that users use.

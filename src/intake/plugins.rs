@@ -45,7 +45,8 @@ pub fn told<'a>(plugins: &[Plugin], agents: impl IntoIterator<Item = &'a Agent>,
 }
 
 fn staged_whole(plugin: &Plugin, trust: bool) -> String {
-    let mut parts = parts([(plugin.skills.len(), "skill"), (plugin.commands, "command"), (plugin.agents, "agent")]);
+    let mut parts =
+        parts([(plugin.skills.len(), "skill"), (plugin.commands, "command"), (plugin.agents, "agent")]);
     if plugin.hooks > 0 {
         let hooks = counted(plugin.hooks, "hook");
         parts.push(if trust { hooks } else { format!("{hooks} (not staged: needs --trust)") });
@@ -63,9 +64,13 @@ fn staged_as_skills(plugin: &Plugin, agent: &str) -> String {
         (plugin.hooks, "hook"),
         (plugin.servers, "MCP server"),
     ]);
-    let others = if others.is_empty() { String::new() } else { format!("; not staged: {}", others.join(", ")) };
+    let others =
+        if others.is_empty() { String::new() } else { format!("; not staged: {}", others.join(", ")) };
     let skills = counted(plugin.skills.len(), "skill");
-    format!("plugin {}: {skills}, staged as plain skills, because {agent} loads no plugins{others}", plugin.name)
+    format!(
+        "plugin {}: {skills}, staged as plain skills, because {agent} loads no plugins{others}",
+        plugin.name
+    )
 }
 
 fn parts<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {

@@ -92,7 +92,8 @@ mod tests {
 
     #[test]
     fn a_skill_that_cannot_be_read_stops_before_anything_is_spent() {
-        let why = told(&[("tide/SKILL.md", "---\nname: \"\n---\n")], BY_COMMAND, "codex").expect_err("broken");
+        let why =
+            told(&[("tide/SKILL.md", "---\nname: \"\n---\n")], BY_COMMAND, "codex").expect_err("broken");
         assert!(why.contains("tide"), "{why}");
     }
 

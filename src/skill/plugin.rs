@@ -56,9 +56,7 @@ impl Plugin {
             return Err(PluginError::Missing(root));
         }
         let manifest = match root.join(MANIFEST) {
-            file if file.is_file() => {
-                read_object(&file).map_err(|why| PluginError::Manifest(file, why))?
-            }
+            file if file.is_file() => read_object(&file).map_err(|why| PluginError::Manifest(file, why))?,
             _ => Map::new(),
         };
         let folder = root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
@@ -89,7 +87,8 @@ impl Plugin {
 pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
     let listed = read_object(&folder.join(MARKETPLACE)).ok();
     let listed = listed.as_ref().and_then(|file| file.get("plugins")).and_then(Value::as_array);
-    let named = |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let named =
+        |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let mut found: Vec<(String, PathBuf)> = match listed {
         // What a marketplace fetches from elsewhere is not here.
         Some(entries) => entries
@@ -97,7 +96,10 @@ pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
             .take(MOST)
             .filter_map(|entry| {
                 let path = inside(folder, entry.get("source")?.as_str()?)?;
-                Some((entry.get("name").and_then(Value::as_str).map_or_else(|| named(&path), str::to_owned), path))
+                Some((
+                    entry.get("name").and_then(Value::as_str).map_or_else(|| named(&path), str::to_owned),
+                    path,
+                ))
             })
             .collect(),
         None => subfolders(folder).into_iter().map(|path| (named(&path), path)).collect(),
@@ -175,12 +177,16 @@ fn skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
     let is_skill = |folder: &Path| folder.join(SKILL_FILE).is_file();
     let of_folder = |folder: &Path| -> Vec<PluginSkill> {
         if is_skill(folder) {
-            let listed = Skill::read(folder).map_or_else(|_| super::place_name(&folder.join(SKILL_FILE), super::Form::Folder), |skill| skill.name);
+            let listed = Skill::read(folder).map_or_else(
+                |_| super::place_name(&folder.join(SKILL_FILE), super::Form::Folder),
+                |skill| skill.name,
+            );
             return vec![PluginSkill { folder: folder.to_owned(), listed }];
         }
         let children = subfolders(folder).into_iter().filter(|child| is_skill(child));
         let child = |folder: PathBuf| {
-            let listed = folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let listed =
+                folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             PluginSkill { folder, listed }
         };
         children.map(child).collect()
@@ -208,7 +214,8 @@ fn markdown_parts(root: &Path, said: Option<&Value>, usual: &str) -> usize {
 
 fn markdown_files(path: &Path) -> usize {
     let walk = ignore::WalkBuilder::new(path).standard_filters(false).max_depth(Some(DEEPEST)).build();
-    let is_markdown = |entry: &ignore::DirEntry| entry.path().extension().is_some_and(|ending| ending == "md");
+    let is_markdown =
+        |entry: &ignore::DirEntry| entry.path().extension().is_some_and(|ending| ending == "md");
     walk.flatten().take(MOST).filter(is_markdown).count()
 }
 
@@ -225,7 +232,8 @@ fn hooks(root: &Path, said: Option<&Value>) -> usize {
 fn count_hooks(said: &Value) -> usize {
     let modules = said.get("modules").and_then(Value::as_array).map_or(0, Vec::len);
     let events = said.get("hooks").filter(|hooks| hooks.is_object()).unwrap_or(said);
-    let matchers = events.as_object().into_iter().flat_map(|events| events.values()).filter_map(Value::as_array);
+    let matchers =
+        events.as_object().into_iter().flat_map(|events| events.values()).filter_map(Value::as_array);
     let lists = matchers.flatten().filter_map(|matcher| matcher.get("hooks").and_then(Value::as_array));
     modules + lists.map(Vec::len).sum::<usize>()
 }
@@ -238,7 +246,11 @@ fn servers(root: &Path, said: Option<&Value>) -> usize {
     let usual = read_object(&root.join(".mcp.json")).map_or(0, |file| of(&file));
     let named = match said {
         Some(Value::Object(servers)) => servers.len(),
-        Some(said) => named_paths(root, said).iter().filter_map(|path| read_object(path).ok()).map(|file| of(&file)).sum(),
+        Some(said) => named_paths(root, said)
+            .iter()
+            .filter_map(|path| read_object(path).ok())
+            .map(|file| of(&file))
+            .sum(),
         None => 0,
     };
     usual + named
@@ -261,7 +273,10 @@ mod tests {
     fn skills_are_found_and_named_as_claude_code_does() {
         const A: &str = "---\nname: alpha\ndescription: d\n---\n";
         for (files, expected) in [
-            (&[("skills/one/SKILL.md", A), ("skills/two/SKILL.md", A)] as &[(&str, &str)], &["p:one", "p:two"] as &[&str]),
+            (
+                &[("skills/one/SKILL.md", A), ("skills/two/SKILL.md", A)] as &[(&str, &str)],
+                &["p:one", "p:two"] as &[&str],
+            ),
             (&[("skills/SKILL.md", A)], &["p:alpha"]),
             (&[("skills/SKILL.md", "no front")], &["p:skills"]),
             (&[("SKILL.md", A)], &["p:alpha"]),
@@ -278,7 +293,14 @@ mod tests {
                 &["six:iota", "six:alpha"],
             ),
             (&[(MANIFEST, r#"{"name": "p9", "skills": ["./"]}"#), ("SKILL.md", A)], &["p9:alpha"]),
-            (&[(MANIFEST, r#"{"skills": "../out"}"#), ("skills/one/SKILL.md", A), ("../out/x/SKILL.md", A)], &["p:one"]),
+            (
+                &[
+                    (MANIFEST, r#"{"skills": "../out"}"#),
+                    ("skills/one/SKILL.md", A),
+                    ("../out/x/SKILL.md", A),
+                ],
+                &["p:one"],
+            ),
         ] {
             let folder = tempfile::tempdir().expect("a folder");
             let root = folder.path().join("p");
@@ -302,7 +324,10 @@ mod tests {
                 ("commands/a.md", "x"),
                 ("commands/sub/b.md", "x"),
                 ("agents/c.md", "x"),
-                ("hooks/hooks.json", r#"{"hooks": {"Stop": [{"hooks": [{}, {}]}], "PreToolUse": [{"hooks": [{}]}]}}"#),
+                (
+                    "hooks/hooks.json",
+                    r#"{"hooks": {"Stop": [{"hooks": [{}, {}]}], "PreToolUse": [{"hooks": [{}]}]}}"#,
+                ),
                 (".mcp.json", r#"{"mcpServers": {"s": {}}}"#),
                 (MANIFEST, r#"{"name": "p", "hooks": {"Stop": [{"hooks": [{}]}]}, "mcpServers": {"t": {}}}"#),
             ],

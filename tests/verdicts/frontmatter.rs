@@ -86,10 +86,7 @@ fn a_skill_that_no_agent_reads_is_told_once_with_its_hint() {
 fn an_alias_of_a_skill_with_a_colon_keeps_its_description() {
     let project = Project::new(&[
         ("skills/greeter/SKILL.md", COLON),
-        (
-            "skills/greeter/evals/triggers.json",
-            r#"[{"query": "Greet Alice.", "should_trigger": true}]"#,
-        ),
+        ("skills/greeter/evals/triggers.json", r#"[{"query": "Greet Alice.", "should_trigger": true}]"#),
         (
             "script.yaml",
             "practicum_script: 1\nscenarios:\n  - when: Greet Alice\n    steps:\n      - tools: [{ name: Skill, input: { skill: '{{skill}}' } }]\n      - text: Ahoy!\n",

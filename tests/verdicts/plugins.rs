@@ -57,14 +57,14 @@ fn with_claude(project: &Project, args: &[&str]) -> Ran {
 fn transcripts(project: &Project) -> Vec<(String, String)> {
     let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
     let newest: PathBuf = runs.map(|run| run.path()).max().expect("a run");
-    let trials = std::fs::read_dir(newest.join("trials")).expect("trials").flatten();
     let read = |path: PathBuf| std::fs::read_to_string(path).expect("a text");
-    let of_trial = |trial: PathBuf| {
-        let record: Value = serde_json::from_str(&read(trial.join("result.json"))).expect("JSON");
-        let arm = record["condition"]["arm"].as_str().expect("an arm").to_owned();
-        (arm, read(trial.join("transcript.jsonl")))
+    let info: Value = serde_json::from_str(&read(newest.join("run.json"))).expect("JSON");
+    let of_trial = |trial: &Value| {
+        let folder = newest.join("trials").join(trial["id"].as_str().expect("an id"));
+        let arm = trial["condition"]["arm"].as_str().expect("an arm").to_owned();
+        (arm, read(folder.join("transcript.jsonl")))
     };
-    trials.map(|trial| of_trial(trial.path())).collect()
+    info["trials"].as_array().expect("trials").iter().map(of_trial).collect()
 }
 
 const RUN: [&str; 6] = ["run", "evals", "--agent", "claude", "--script", "script.yaml"];
@@ -93,7 +93,11 @@ fn a_skill_of_a_plugin_is_not_measured_without_its_plugin() {
     let again = with_claude(&project, &[&RUN[..], &["--dry-run"]].concat()).exits(0);
     assert!(again.stderr.contains("1 reuse, 0 run"), "{}", again.stderr);
     let trusted = with_claude(&project, &[&RUN[..], &["--trust"]].concat()).exits(0);
-    assert!(trusted.stderr.contains("plugin sea: 1 skill, 1 command, 1 agent, 2 hooks\n"), "{}", trusted.stderr);
+    assert!(
+        trusted.stderr.contains("plugin sea: 1 skill, 1 command, 1 agent, 2 hooks\n"),
+        "{}",
+        trusted.stderr
+    );
     let (_, transcript) = transcripts(&project).remove(0);
     assert!(transcript.contains("INLINE-HOOK-RAN") && transcript.contains("HOOK-FILE-RAN"), "{transcript}");
     project.write("plugins/sea/commands/wave.md", "Wave twice.\n");
@@ -153,11 +157,19 @@ fn skills_of_plugins_are_found_in_every_layout() {
         ("market/.claude-plugin/marketplace.json", &marketplace),
         ("market/packs/m/skills/four/SKILL.md", &named("four")),
         ("script.yaml", &format!("practicum_script: 1\nscenarios:\n{}", script.concat())),
-        ("evals/s.json", &suite(&[("one", "a", "prompt one"), ("two", "b", "prompt two"), ("three", "custom", "prompt three")])),
+        (
+            "evals/s.json",
+            &suite(&[
+                ("one", "a", "prompt one"),
+                ("two", "b", "prompt two"),
+                ("three", "custom", "prompt three"),
+            ]),
+        ),
         ("more/t.json", &suite(&[("four", "market", "prompt four")])),
     ]);
     let run = |evals: &str, plugins: Option<&str>| {
-        let mut command = project.practicum(&["run", evals, "--agent", "builtin", "--script", "script.yaml", "--json"]);
+        let mut command =
+            project.practicum(&["run", evals, "--agent", "builtin", "--script", "script.yaml", "--json"]);
         command.envs(plugins.map(|plugins| ("CLAUDE_1337_PLUGINS", plugins)));
         let ran = Ran::of(command.output().expect("practicum starts")).exits(0);
         let cases = ran.json()["cases"].as_array().expect("cases").clone();
@@ -165,14 +177,19 @@ fn skills_of_plugins_are_found_in_every_layout() {
     };
     let (fired, told) = run("evals", None);
     assert_eq!(fired, 3, "{told}");
-    assert!(told.contains("plugin custom: 1 skill, staged as plain skills, because builtin loads no plugins"), "{told}");
+    assert!(
+        told.contains("plugin custom: 1 skill, staged as plain skills, because builtin loads no plugins"),
+        "{told}"
+    );
     assert_eq!(run("more", Some("../market")).0, 1);
 }
 
 #[test]
 fn a_skill_can_be_tried_by_its_name_among_the_others() {
     let project = sea();
-    for (name, beside) in [("greeter", "beside parrot"), ("sea:greeter", "beside parrot"), ("plugins/sea/skills/greeter", "")] {
+    for (name, beside) in
+        [("greeter", "beside parrot"), ("sea:greeter", "beside parrot"), ("plugins/sea/skills/greeter", "")]
+    {
         let run = ["try", "Greet Alice.", "--skill", name, "--agent", "builtin", "--script", "script.yaml"];
         let ran = project.run(&run).exits(0);
         assert!(ran.stderr.contains(beside), "{name}: {}", ran.stderr);

@@ -34,7 +34,8 @@ struct Shelved {
 
 impl Shelved {
     fn is(&self, wanted: &SkillRef) -> bool {
-        self.names.contains(&wanted.name) && wanted.plugin.as_ref().is_none_or(|plugin| self.plugins.contains(plugin))
+        self.names.contains(&wanted.name)
+            && wanted.plugin.as_ref().is_none_or(|plugin| self.plugins.contains(plugin))
     }
 }
 

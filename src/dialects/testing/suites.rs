@@ -24,7 +24,8 @@ use crate::score::RULES;
 pub const FOLDER: &str = "/home/a/project/evals";
 
 pub fn suite() -> impl Strategy<Value = Suite> {
-    let about = (words(), of(words()), vec(skill(), 0..3), (vec(skill(), 0..2), plugins()), vec(about_skill(), 0..3));
+    let about =
+        (words(), of(words()), vec(skill(), 0..3), (vec(skill(), 0..2), plugins()), vec(about_skill(), 0..3));
     let rest = (policy(), policy(), judge(), gates(), meta());
     (about, rest, vec(case(), 1..4)).prop_map(
         |((name, description, skills, (rivals, plugins), mut about_skill), rest, mut cases)| {
