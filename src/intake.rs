@@ -76,6 +76,8 @@ pub enum IntakeError {
          folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
     )]
     NoSkillNamed(String),
+    #[error("several skills are called {name}; say {choices}")]
+    SeveralSkillsNamed { name: String, choices: String },
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
     NotOfSuite { skill: String, suite: String },
     #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
@@ -172,7 +174,7 @@ pub fn settle(
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
         let chosen = names.iter().filter_map(|name| agents.get(name));
-        left_out.extend(plugins::told(&plugins, chosen, ask.trust));
+        left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
         for notice in canaries.chain(of_skills) {
             if !notices.contains(&notice) {

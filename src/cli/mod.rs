@@ -252,6 +252,7 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::Skill(_)
             | IntakeError::Plugin(_)
             | IntakeError::NoSkillNamed(_)
+            | IntakeError::SeveralSkillsNamed { .. }
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
             | IntakeError::OwnRival { .. }

@@ -102,12 +102,12 @@ pub static DIALECTS: &[&dyn Dialect] = &[
 ];
 
 /// A skill by its name, where skill-test suites look for theirs, as a suite that is about it and about
-/// nothing else: with its rivals and plugins.
-pub fn skill_by_name(name: &str, folder: &Path, place: &Place) -> Option<Suite> {
+/// nothing else: with its rivals and plugins. Where not exactly one is called so, those that are.
+pub fn skill_by_name(name: &str, folder: &Path, place: &Place) -> Result<Suite, Vec<String>> {
     let found = skill_test::plugins::find_named(name, folder, place)?;
     let origin = Origin { dialect: "native".to_owned(), path: folder.to_owned(), digest: Digest::of(b"") };
     let blank = Suite::silent(name, origin);
-    Some(Suite { skills: found.skills, rivals: found.rivals, plugins: found.plugins, ..blank })
+    Ok(Suite { skills: found.skills, rivals: found.rivals, plugins: found.plugins, ..blank })
 }
 
 pub fn dialect(name: &str) -> Option<&'static dyn Dialect> {

@@ -1,6 +1,7 @@
 //! The plugins of a suite: what is staged of them, and what is not.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use crate::agents::Agent;
 use crate::model::{SkillRef, Suite, counted};
@@ -32,21 +33,38 @@ pub fn add(suite: &mut Suite, named: &[PathBuf]) -> Result<Vec<Plugin>, PluginEr
     Ok(plugins)
 }
 
-/// What each agent gets of the plugins, in words.
-pub fn told<'a>(plugins: &[Plugin], agents: impl IntoIterator<Item = &'a Agent>, trust: bool) -> Vec<String> {
+/// What each agent gets of the plugins of a suite, in words.
+pub fn told<'a>(
+    plugins: &[Plugin],
+    suite: &Suite,
+    agents: impl IntoIterator<Item = &'a Agent>,
+    trust: bool,
+) -> Vec<String> {
     let mut told = Vec::new();
     for agent in agents {
         told.extend(plugins.iter().map(|plugin| match agent.loads_plugins() {
-            true => staged_whole(plugin, trust),
-            false => staged_as_skills(plugin, &agent.name),
+            true => staged_whole(plugin, suite, trust),
+            false => staged_as_skills(plugin, suite, &agent.name),
         }));
     }
     told
 }
 
-fn staged_whole(plugin: &Plugin, trust: bool) -> String {
-    let mut parts =
-        parts([(plugin.skills.len(), "skill"), (plugin.commands, "command"), (plugin.agents, "agent")]);
+/// The number of a plugin's skills that are staged, and of those that are not: another skill has their
+/// name, or they cannot be read.
+fn skills_in_words(plugin: &Plugin, suite: &Suite) -> String {
+    let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
+    let staged: HashSet<&Path> =
+        paths.filter_map(|path| plugin.skill_at(path)).map(|skill| skill.folder.as_path()).collect();
+    match plugin.skills.len() - staged.len() {
+        0 => counted(staged.len(), "skill"),
+        others => format!("{} ({others} not staged)", counted(staged.len(), "skill")),
+    }
+}
+
+fn staged_whole(plugin: &Plugin, suite: &Suite, trust: bool) -> String {
+    let mut parts = vec![skills_in_words(plugin, suite)];
+    parts.extend(parts_in_words([(plugin.commands, "command"), (plugin.agents, "agent")]));
     if plugin.hooks > 0 {
         let hooks = counted(plugin.hooks, "hook");
         parts.push(if trust { hooks } else { format!("{hooks} (not staged: needs --trust)") });
@@ -57,8 +75,8 @@ fn staged_whole(plugin: &Plugin, trust: bool) -> String {
     format!("plugin {}: {}", plugin.name, parts.join(", "))
 }
 
-fn staged_as_skills(plugin: &Plugin, agent: &str) -> String {
-    let others = parts([
+fn staged_as_skills(plugin: &Plugin, suite: &Suite, agent: &str) -> String {
+    let others = parts_in_words([
         (plugin.commands, "command"),
         (plugin.agents, "agent"),
         (plugin.hooks, "hook"),
@@ -66,13 +84,10 @@ fn staged_as_skills(plugin: &Plugin, agent: &str) -> String {
     ]);
     let others =
         if others.is_empty() { String::new() } else { format!("; not staged: {}", others.join(", ")) };
-    let skills = counted(plugin.skills.len(), "skill");
-    format!(
-        "plugin {}: {skills}, staged as plain skills, because {agent} loads no plugins{others}",
-        plugin.name
-    )
+    let (name, skills) = (&plugin.name, skills_in_words(plugin, suite));
+    format!("plugin {name}: {skills}, staged as plain skills, because {agent} loads no plugins{others}")
 }
 
-fn parts<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {
+fn parts_in_words<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {
     counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect()
 }

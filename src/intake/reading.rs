@@ -113,8 +113,8 @@ pub fn one_prompt(
         "run": {"repeat": runs},
         "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
     });
-    match by_name.and_then(|name| dialects::skill_by_name(name, &here, &place)) {
-        Some(found) => {
+    match by_name.map(|name| dialects::skill_by_name(name, &here, &place)) {
+        Some(Ok(found)) => {
             let found = dialects::to_native(&found, &here);
             for key in ["skill", "rivals", "plugins"] {
                 if let Some(value) = found.get(key) {
@@ -122,7 +122,13 @@ pub fn one_prompt(
                 }
             }
         }
-        None if by_name.is_some() => return Err(IntakeError::NoSkillNamed(skill.display().to_string())),
+        Some(Err(choices)) if choices.is_empty() => {
+            return Err(IntakeError::NoSkillNamed(skill.display().to_string()));
+        }
+        Some(Err(choices)) => {
+            let (name, choices) = (skill.display().to_string(), choices.join(" or "));
+            return Err(IntakeError::SeveralSkillsNamed { name, choices });
+        }
         None => document["skill"] = json!({"name": Skill::read(&path)?.name, "path": path}),
     }
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);

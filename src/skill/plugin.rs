@@ -74,6 +74,13 @@ impl Plugin {
         if is_empty && plugin.servers == 0 { Err(PluginError::Missing(plugin.root)) } else { Ok(plugin) }
     }
 
+    /// Skills in the usual folder that are links to somewhere else, and so no part of a copy.
+    pub fn linked_skills(&self) -> Vec<PathBuf> {
+        let mut found = subfolders(&self.root.join("skills"));
+        found.retain(|folder| folder.join(SKILL_FILE).is_file() && !lies_in(&self.root, folder));
+        found
+    }
+
     /// The skill whose SKILL.md lies in this folder.
     pub fn skill_at(&self, folder: &Path) -> Option<&PluginSkill> {
         let folder = tidy(folder);
@@ -149,8 +156,13 @@ fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
 /// A path that a manifest names, if it lies in the plugin.
 fn inside(root: &Path, path: &str) -> Option<PathBuf> {
     let path = tidy(&root.join(path));
-    let real = path.canonicalize().ok()?;
-    real.starts_with(root.canonicalize().ok()?).then_some(path)
+    lies_in(root, &path).then_some(path)
+}
+
+/// Whether a path lies in a folder, links followed: a copy has nothing of what links lead out to.
+fn lies_in(root: &Path, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(path).zip(real(root)).is_some_and(|(path, root)| path.starts_with(root))
 }
 
 /// What a key of a manifest names: one path or several.
@@ -199,7 +211,7 @@ fn skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
         found = of_folder(root);
     }
     let mut known = std::collections::BTreeSet::new();
-    found.retain(|skill| known.insert(skill.folder.clone()));
+    found.retain(|skill| lies_in(root, &skill.folder) && known.insert(skill.folder.clone()));
     found
 }
 

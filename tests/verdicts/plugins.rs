@@ -33,6 +33,7 @@ fn sea() -> Project {
         ("plugins/sea/agents/sailor.md", "---\nname: sailor\ndescription: Sails\n---\nYou sail.\n"),
         ("plugins/sea/hooks/hooks.json", &hooks),
         ("plugins/bird/skills/SKILL.md", PARROT),
+        ("plugins/fish/skills/greeter/SKILL.md", GREETER),
         ("evals/suite.json", &suite(&[("greeter", "sea", "Greet Alice.")])),
         ("script.yaml", SCRIPT),
     ])
@@ -78,7 +79,10 @@ fn a_skill_of_a_plugin_is_not_measured_without_its_plugin() {
     let staged = "plugin sea: 1 skill, 1 command, 1 agent, 2 hooks (not staged: needs --trust)\n";
     assert!(ran.stderr.contains(staged), "{}", ran.stderr);
     assert!(ran.stderr.contains("plugin bird: 1 skill\n"), "{}", ran.stderr);
+    // Another skill of that name would be taken for the one under test.
+    assert!(ran.stderr.contains("plugin fish: 0 skills (1 not staged)\n"), "{}", ran.stderr);
     let (_, transcript) = transcripts(&project).remove(0);
+    assert!(!transcript.contains("fish:greeter"), "{transcript}");
     for listed in ["\"sea:greeter\"", "\"sea:wave\"", "\"sea:sailor\"", "\"bird:parrot\""] {
         assert!(transcript.contains(listed), "{listed} is not in {transcript}");
     }
@@ -188,13 +192,15 @@ fn skills_of_plugins_are_found_in_every_layout() {
 fn a_skill_can_be_tried_by_its_name_among_the_others() {
     let project = sea();
     for (name, beside) in
-        [("greeter", "beside parrot"), ("sea:greeter", "beside parrot"), ("plugins/sea/skills/greeter", "")]
+        [("parrot", "beside greeter"), ("sea:greeter", "beside parrot"), ("plugins/sea/skills/greeter", "")]
     {
         let run = ["try", "Greet Alice.", "--skill", name, "--agent", "builtin", "--script", "script.yaml"];
         let ran = project.run(&run).exits(0);
         assert!(ran.stderr.contains(beside), "{name}: {}", ran.stderr);
         assert_eq!(ran.stderr.contains("beside"), !beside.is_empty(), "{name}: {}", ran.stderr);
     }
-    let ran = project.run(&["try", "Greet Alice.", "--skill", "nobody", "--agent", "builtin"]).exits(2);
-    assert!(ran.stderr.contains("none of that name"), "{}", ran.stderr);
+    for (name, told) in [("nobody", "none of that name"), ("greeter", "say fish:greeter or sea:greeter")] {
+        let ran = project.run(&["try", "Greet Alice.", "--skill", name, "--agent", "builtin"]).exits(2);
+        assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
+    }
 }

@@ -89,15 +89,24 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
 }
 
 /// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
-/// with the others there. `None` if there is none.
-pub fn find_named(name: &str, folder: &Path, place: &Place) -> Option<Found> {
+/// with the others there. Where not exactly one is called so, those that are, each with its plugin.
+pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec<String>> {
     let Shelf { skills: here, plugins, .. } = shelf(folder, place);
     let (plugin, bare) = match name.split_once(':') {
         Some((plugin, bare)) => (Some(plugin.to_owned()), bare),
         None => (None, name),
     };
     let wanted = SkillRef { name: bare.to_owned(), path: None, plugin };
-    let at = here.iter().position(|on_shelf| on_shelf.is(&wanted))?;
+    let found: Vec<usize> =
+        here.iter().enumerate().filter(|(_, on_shelf)| on_shelf.is(&wanted)).map(|(at, _)| at).collect();
+    let [at] = found.as_slice() else {
+        let full_name = |at: &usize| match &here[*at].skill {
+            SkillRef { plugin: Some(plugin), .. } => format!("{plugin}:{bare}"),
+            SkillRef { plugin: None, .. } => bare.to_owned(),
+        };
+        return Err(found.iter().map(full_name).collect());
+    };
+    let at = *at;
     let mut here: Vec<SkillRef> = here.into_iter().map(|on_shelf| on_shelf.skill).collect();
     let skill = here.remove(at);
     let mut names = vec![skill.name.clone()];
@@ -106,7 +115,7 @@ pub fn find_named(name: &str, folder: &Path, place: &Place) -> Option<Found> {
         names.push(rival.name.clone());
         is_new
     });
-    Some(Found { skills: vec![skill], rivals: here, plugins })
+    Ok(Found { skills: vec![skill], rivals: here, plugins })
 }
 
 /// A room has place for one skill of a name.
@@ -178,9 +187,11 @@ fn in_plugins(root: &Path) -> Shelf {
         let mut plugins = vec![folder, name];
         let found: Vec<(PathBuf, Option<String>)> = match Plugin::read(&path) {
             Ok(plugin) => {
-                plugins.insert(0, plugin.name);
+                plugins.insert(0, plugin.name.clone());
+                let linked = plugin.linked_skills().into_iter().map(|folder| (folder, None));
                 shelf.plugins.push(plugin.root);
-                plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed))).collect()
+                let own = plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed)));
+                own.chain(linked).collect()
             }
             Err(PluginError::Missing(_)) => continue,
             Err(error) => {
