@@ -9,6 +9,7 @@ mod left_behind;
 mod means;
 mod names;
 mod only_criteria;
+mod plugins;
 mod reading;
 mod skill_problems;
 mod slash_commands;
@@ -51,6 +52,10 @@ pub struct Ask {
     pub skill: Option<PathBuf>,
     /// Skills that are staged beside it in every arm.
     pub with_skills: Vec<PathBuf>,
+    /// Plugins that are staged whole, for agents that load plugins.
+    pub plugins: Vec<PathBuf>,
+    /// Whether the code of plugins may run.
+    pub trust: bool,
     /// A script in place of the model, whatever the files say.
     pub script: Option<PathBuf>,
     /// A cassette to write what the model is asked and answers.
@@ -68,6 +73,15 @@ pub enum IntakeError {
     Settings(#[from] SettingsError),
     #[error(transparent)]
     Skill(#[from] crate::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] crate::skill::PluginError),
+    #[error(
+        "no skill at {0}, and none of that name in the plugins or skills folders of this project; name its \
+         folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
+    )]
+    NoSkillNamed(String),
+    #[error("several skills are called {name}; say {choices}")]
+    SeveralSkillsNamed { name: String, choices: String },
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
     NotOfSuite { skill: String, suite: String },
     #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
@@ -162,7 +176,8 @@ pub fn settle(
                 return Err(IntakeError::OwnRival { skill, suite });
             }
         }
-        let left_out = leave_out_unreadable_rivals(&mut suite);
+        let plugins = plugins::add(&mut suite, &ask.plugins)?;
+        let mut left_out = leave_out_unreadable_rivals(&mut suite);
         let mut missing = missing(&suite);
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
@@ -176,6 +191,8 @@ pub fn settle(
             ));
         }
         let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
         let of_project = project_notices.not_copied(&suite, &project);
         let overlays = left_behind::laid_from_elsewhere(&suite, &project);
@@ -347,6 +364,7 @@ pub fn sandbox(
     for Planned { suite, project, script, .. } in &plan.suites {
         hidden.extend([project.clone(), suite.origin.path.clone()]);
         hidden.extend(script.iter().cloned());
+        hidden.extend(suite.plugins.iter().cloned());
         hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
     }
     Ok(Sandbox::build(wanted, env, hidden)?)

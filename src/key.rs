@@ -26,7 +26,10 @@ pub struct Keys<'k> {
     user_env: &'k BTreeMap<String, String>,
     /// The walls around every agent, and what the user lets through to it.
     shared: String,
+    /// Whether the code of plugins may run.
+    plugin_code: bool,
     skills: HashMap<PathBuf, Digest>,
+    plugins: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
     projects: HashMap<PathBuf, Digest>,
     programs: HashMap<String, Digest>,
@@ -45,11 +48,19 @@ impl<'k> Keys<'k> {
             agents,
             user_env,
             shared: format!("{walls:?}\n{}", values(pass_env, user_env)),
+            plugin_code: false,
             skills: HashMap::new(),
+            plugins: HashMap::new(),
             files: HashMap::new(),
             projects: HashMap::new(),
             programs: HashMap::new(),
         }
+    }
+
+    /// The same where the code of plugins may run, or may not.
+    #[must_use]
+    pub fn with_plugin_code(self, plugin_code: bool) -> Self {
+        Self { plugin_code, ..self }
     }
 
     pub fn of(&mut self, trial: &Trial) -> Digest {
@@ -70,6 +81,11 @@ impl<'k> Keys<'k> {
         for skill in under_test.iter().chain(&planned.suite.rivals) {
             // A skill that does not say its name is called by its place.
             parts.extend([skill.name.clone(), self.skill(skill).as_str().to_owned()]);
+        }
+        let loads_plugins = self.agents.get(&trial.condition.agent).is_some_and(Agent::loads_plugins);
+        for plugin in planned.suite.plugins.iter().filter(|_| loads_plugins) {
+            let content = self.plugin(plugin);
+            parts.push(format!("plugin {} {content}", self.plugin_code));
         }
         for fixture in &case.room.files {
             parts.push(self.content(&fixture.from).as_str().to_owned());
@@ -120,6 +136,13 @@ impl<'k> Keys<'k> {
         let digest = read.unwrap_or_else(|| Digest::of(path.to_string_lossy().as_bytes()));
         self.skills.insert(path.clone(), digest.clone());
         digest
+    }
+
+    /// All that a plugin's folder holds.
+    fn plugin(&mut self, root: &Path) -> String {
+        let unread = || Digest::of(root.to_string_lossy().as_bytes());
+        let read = || skill::folder_digest(root).unwrap_or_else(|_| unread());
+        self.plugins.entry(root.to_owned()).or_insert_with(read).as_str().to_owned()
     }
 
     fn content(&mut self, path: &Path) -> Digest {

@@ -3,10 +3,12 @@
 //! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
 
 mod frontmatter;
+mod plugin;
 
 use std::path::{Component, Path, PathBuf};
 
 pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
+pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, starts_code, without_code};
 
 use crate::model::{Diagnostics, Digest, RelPath, Severity};
 use crate::tree::{Data, Node, read_bounded};
@@ -253,9 +255,9 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".cassette.jsonl")
 }
 
-/// Everything in a skill's folder but its evals.
-fn parts_of(skill: &Skill) -> impl Iterator<Item = ignore::DirEntry> {
-    let walk = ignore::WalkBuilder::new(skill.folder())
+/// Everything in a folder but evals.
+fn parts_of(folder: &Path) -> impl Iterator<Item = ignore::DirEntry> {
+    let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
@@ -269,7 +271,7 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
     if skill.form == Form::Command {
         return Vec::new();
     }
-    let links = parts_of(skill).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let links = parts_of(skill.folder()).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
     let mut found: Vec<(PathBuf, PathBuf)> = links
         .filter_map(|entry| {
             let target = std::fs::read_link(entry.path()).ok()?;
@@ -285,26 +287,27 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
 pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
     match skill.form {
         Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
-        Form::Folder => {
-            let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-            for entry in parts_of(skill) {
-                let path = entry.path();
-                let content = match entry.file_type() {
-                    Some(kind) if kind.is_file() => std::fs::read(path)?,
-                    Some(kind) if kind.is_symlink() => {
-                        std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
-                    }
-                    Some(_) | None => continue,
-                };
-                let relative = path.strip_prefix(skill.folder()).unwrap_or(path);
-                parts.push((relative.to_string_lossy().into_owned(), content));
-            }
-            parts.sort();
-            Ok(Digest::of_parts(
-                parts.iter().flat_map(|(path, content)| [path.as_bytes(), content.as_slice()]),
-            ))
-        }
+        Form::Folder => folder_digest(skill.folder()),
     }
+}
+
+/// The digest of everything in a folder but evals, by relative path and content.
+pub fn folder_digest(folder: &Path) -> std::io::Result<Digest> {
+    let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
+    for entry in parts_of(folder) {
+        let path = entry.path();
+        let content = match entry.file_type() {
+            Some(kind) if kind.is_file() => std::fs::read(path)?,
+            Some(kind) if kind.is_symlink() => {
+                std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
+            }
+            Some(_) | None => continue,
+        };
+        let relative = path.strip_prefix(folder).unwrap_or(path);
+        parts.push((relative.to_string_lossy().into_owned(), content));
+    }
+    parts.sort();
+    Ok(Digest::of_parts(parts.iter().flat_map(|(path, content)| [path.as_bytes(), content.as_slice()])))
 }
 
 #[cfg(test)]

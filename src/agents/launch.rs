@@ -146,6 +146,8 @@ pub struct Turn<'t> {
     pub gateway: Option<&'t str>,
     /// Whether we confine it. An agent that would confine itself cannot inside our walls.
     pub walled: bool,
+    /// The folders of the plugins that it is to load.
+    pub plugins: &'t [PathBuf],
 }
 
 /// Tells an agent's files that our walls are around it.
@@ -183,6 +185,11 @@ const ALWAYS: [&str; 8] =
     ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
 
 impl Agent {
+    /// Whether it can be told which plugins to load.
+    pub fn loads_plugins(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains(PLUGIN))
+    }
+
     /// Whether it takes a text to add to its own system prompt.
     pub fn appends_system(&self) -> bool {
         self.first.iter().flatten().any(|argument| argument.contains("{append_system}"))
@@ -220,10 +227,7 @@ impl Agent {
             true if self.later.is_empty() => return Err(LaunchError::NoLaterTurns(self.name.clone())),
             true => &self.later,
         };
-        let args = groups
-            .iter()
-            .filter_map(|group| group.iter().map(|arg| fill(arg, turn)).collect::<Option<Vec<String>>>());
-        let args = args.flatten().collect();
+        let args = groups.iter().flat_map(|group| group_args(group, turn)).collect();
         let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
         let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
         let env = self.environment(turn, user_env)?;
@@ -315,6 +319,24 @@ impl Agent {
     }
 }
 
+/// The placeholder of a group that stands once for each plugin.
+const PLUGIN: &str = "{plugin}";
+
+/// The arguments of a group: none where a placeholder has no value.
+fn group_args(group: &[String], turn: &Turn<'_>) -> Vec<String> {
+    let filled = |plugin: Option<&Path>| -> Option<Vec<String>> {
+        let with_plugin = |arg: &String| match plugin {
+            Some(plugin) => arg.replace(PLUGIN, &plugin.display().to_string()),
+            None => arg.clone(),
+        };
+        group.iter().map(|arg| fill(&with_plugin(arg), turn)).collect()
+    };
+    if group.iter().any(|arg| arg.contains(PLUGIN)) {
+        return turn.plugins.iter().filter_map(|plugin| filled(Some(plugin))).flatten().collect();
+    }
+    filled(None).unwrap_or_default()
+}
+
 /// The text with its placeholders replaced, or `None` if one of them has no value.
 fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
     let mut out = String::with_capacity(text.len());
@@ -380,7 +402,17 @@ mod tests {
             append_system: None,
             gateway: None,
             walled: false,
+            plugins: &[],
         }
+    }
+
+    #[test]
+    fn a_group_stands_once_for_each_plugin() {
+        let group = ["--plugin-dir", "{plugin}"].map(str::to_owned);
+        let plugins = ["/r/a", "/r/b"].map(PathBuf::from);
+        assert_eq!(group_args(&group, &turn("x")), [""; 0]);
+        let both = group_args(&group, &Turn { plugins: &plugins, ..turn("x") });
+        assert_eq!(both, ["--plugin-dir", "/r/a", "--plugin-dir", "/r/b"]);
     }
 
     #[test]

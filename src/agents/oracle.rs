@@ -119,6 +119,7 @@ impl Oracle {
             append_system: Some(inquiry.system),
             gateway: inquiry.gateway,
             walled: false,
+            plugins: &[],
         };
         let mut launch = self.agent.launch(&turn, user_env)?;
         if launch.link.is_some() {

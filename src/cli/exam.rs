@@ -36,6 +36,10 @@ pub struct Carrying {
     /// up is the question (repeatable)
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
+    /// Stage this plugin whole for agents that load plugins, in place of a skill of it alone: its commands
+    /// and agents too, its hooks with --trust; agents without plugins get its skills (repeatable)
+    #[arg(long, value_name = "DIR", help_heading = ROOM)]
+    plugin: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
     #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
     env: Vec<String>,
@@ -82,7 +86,7 @@ pub struct Carrying {
     /// Let checks ask whether links answer (urls_reachable)
     #[arg(long, help_heading = ROOM)]
     allow_network: bool,
-    /// Let the evals' setup and teardown scripts run
+    /// Let the evals' setup and teardown scripts run, and the hooks of plugins
     #[arg(long, help_heading = ROOM)]
     trust: bool,
     #[command(flatten)]
@@ -186,6 +190,8 @@ impl Carrying {
             replay: self.replay.clone(),
             no_judge: self.no_judge,
             with_skills: self.with_skill.clone(),
+            plugins: self.plugin.clone(),
+            trust: self.trust,
             ..ask
         }
     }

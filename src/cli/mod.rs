@@ -251,6 +251,9 @@ fn complain(error: &anyhow::Error) -> u8 {
             IntakeError::Discover(_)
             | IntakeError::Settings(_)
             | IntakeError::Skill(_)
+            | IntakeError::Plugin(_)
+            | IntakeError::NoSkillNamed(_)
+            | IntakeError::SeveralSkillsNamed { .. }
             | IntakeError::UnknownAgent { .. }
             | IntakeError::NotOfSuite { .. }
             | IntakeError::OwnRival { .. }

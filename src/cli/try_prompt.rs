@@ -19,6 +19,7 @@ use crate::store::records;
 Examples:
   practicum try \"Write the release notes for 2.0\" --skill skills/release-notes
   practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5
+  practicum try \"Which crate parses arguments?\" --skill rust-1337   beside the others of ../plugins
   practicum try --skill .claude/commands/clean.md --args \"--strict sales.csv\"
 
 With --args the skill is called by its own command, as a user would type it, in a copy of this project. \
@@ -31,8 +32,9 @@ pub struct Args {
     /// Call the skill by its own command with these arguments instead, and print what it answers
     #[arg(long, value_name = "ARGS", allow_hyphen_values = true, conflicts_with_all = ["prompt", "expect", "runs", "repeat", "orders"])]
     args: Option<String>,
-    /// The skill it is about
-    #[arg(long, value_name = "PATH")]
+    /// The skill it is about: its folder, or its name (also plugin:name) in the plugins folder or a skills
+    /// folder of the project, whose other skills are then staged beside it
+    #[arg(long, value_name = "PATH|NAME")]
     skill: PathBuf,
     /// Whether the skill must fire: must, must-not (should_not), either (acceptable)
     #[arg(long, default_value = "must", value_parser = parse_expect)]
@@ -72,7 +74,7 @@ fn attempt(args: &Args) -> anyhow::Result<u8> {
         (_, Some(words)) => intake::one_command(words, &args.skill)?,
         (prompt, None) => {
             let prompt = prompt.as_deref().unwrap_or_default();
-            intake::one_prompt(prompt, &args.skill, args.expect, args.runs)?
+            intake::one_prompt(prompt, &args.skill, args.expect, args.runs, &environment)?
         }
     };
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;

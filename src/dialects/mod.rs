@@ -26,7 +26,7 @@ pub use loading::{Loaded, Placed, case_id_of_file, load, load_text, merge_folder
 pub use native::{case_value as case_to_native, encode as to_native};
 pub use reading::trigger_schema;
 
-use crate::model::{Diagnostics, Suite};
+use crate::model::{Diagnostics, Digest, Origin, Suite};
 use crate::tree::{Source, Syntax};
 
 /// One eval format. A new one is a file and a line in `DIALECTS`.
@@ -100,6 +100,15 @@ pub static DIALECTS: &[&dyn Dialect] = &[
     &writing_skills::WritingSkills,
     &skill_creator::SkillCreator,
 ];
+
+/// A skill by its name, where skill-test suites look for theirs, as a suite that is about it and about
+/// nothing else: with its rivals and plugins. Where not exactly one is called so, those that are.
+pub fn skill_by_name(name: &str, folder: &Path, place: &Place) -> Result<Suite, Vec<String>> {
+    let found = skill_test::plugins::find_named(name, folder, place)?;
+    let origin = Origin { dialect: "native".to_owned(), path: folder.to_owned(), digest: Digest::of(b"") };
+    let blank = Suite::silent(name, origin);
+    Ok(Suite { skills: found.skills, rivals: found.rivals, plugins: found.plugins, ..blank })
+}
 
 pub fn dialect(name: &str) -> Option<&'static dyn Dialect> {
     DIALECTS.iter().copied().find(|dialect| dialect.name() == name)

@@ -11,7 +11,7 @@ use super::{Dialect, Fit, Place, Raised};
 use crate::model::{Case, Check, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
 use crate::tree::{Data, Node, Object, Source, closest};
 
-mod plugins;
+pub(super) mod plugins;
 mod raise;
 mod schema;
 
@@ -68,6 +68,7 @@ impl Dialect for SkillTest {
         Some(Suite {
             skills: found.skills,
             rivals: found.rivals,
+            plugins: found.plugins,
             defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() },
             ..suite
         })

@@ -123,11 +123,13 @@ fn occurrences(text: &str, wanted: &str) -> Vec<usize> {
 
 /// A skill stays the skill it is: with its frontmatter, under its name, with a description.
 fn keeps_front(old: &str, new: &str) -> Result<(), String> {
-    let Some(before) = front(old) else {
+    let Some((before, was_valid)) = front(old) else {
         let adds = split_frontmatter(old).0.is_none() && split_frontmatter(new).0.is_some();
         return if adds { Err("it would add a frontmatter".to_owned()) } else { Ok(()) };
     };
-    let after = front(new).ok_or("it would break the frontmatter")?;
+    // What only some agents can read is no improvement.
+    let after = front(new).filter(|(_, is_valid)| *is_valid || !was_valid);
+    let (after, _) = after.ok_or("it would break the frontmatter")?;
     for entry in before.as_map().unwrap_or_default() {
         if !after.has(&entry.key) {
             return Err(format!("it would remove \"{}\" from the frontmatter", entry.key));
@@ -152,11 +154,12 @@ fn keeps_front(old: &str, new: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn front(text: &str) -> Option<Node> {
+/// A frontmatter, and whether it is valid YAML.
+fn front(text: &str) -> Option<(Node, bool)> {
     let front = split_frontmatter(text).0.filter(|front| !front.trim().is_empty())?;
     let mut diagnostics = Diagnostics::default();
     let root = read_frontmatter(Path::new(SKILL_FILE), front, &mut diagnostics)?;
-    root.as_map().is_some().then_some(root)
+    root.as_map().is_some().then(|| (root, diagnostics.iter().next().is_none()))
 }
 
 #[cfg(test)]

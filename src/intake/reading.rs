@@ -175,20 +175,45 @@ pub(super) fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {
     Ok(SkillRef { name: Skill::read(&path)?.name, path: Some(path), plugin: None })
 }
 
-/// A suite that no file holds: one prompt, and whether the skill must fire.
-pub fn one_prompt(prompt: &str, skill: &Path, expect: Expect, runs: u32) -> Result<Reading, IntakeError> {
+/// A suite that no file holds: one prompt, and whether the skill must fire. The skill is named by its path;
+/// or, where nothing is there, by its name, and then those that lie with it are staged too.
+pub fn one_prompt(
+    prompt: &str,
+    skill: &Path,
+    expect: Expect,
+    runs: u32,
+    env: &BTreeMap<String, String>,
+) -> Result<Reading, IntakeError> {
+    let here = std::env::current_dir().unwrap_or_default();
+    let plugins = env.get("CLAUDE_1337_PLUGINS").filter(|path| !path.is_empty()).map(PathBuf::from);
+    let place = Place { root: here.clone(), project: project_root(&here), plugins, skill: None };
     let path = std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned());
-    let skill = Skill::read(&path)?;
-    let document = json!({
+    let by_name = skill.to_str().filter(|name| !path.exists() && !name.contains('/'));
+    let mut document = json!({
         "practicum": 1,
         "name": "try",
-        "skill": {"name": skill.name, "path": path},
         "workspace": "empty",
         "run": {"repeat": runs},
         "cases": [{"id": "prompt", "prompt": prompt, "activation": expect.name()}],
     });
-    let here = std::env::current_dir().unwrap_or_default();
-    let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
+    match by_name.map(|name| dialects::skill_by_name(name, &here, &place)) {
+        Some(Ok(found)) => {
+            let found = dialects::to_native(&found, &here);
+            for key in ["skill", "rivals", "plugins"] {
+                if let Some(value) = found.get(key) {
+                    document[key] = value.clone();
+                }
+            }
+        }
+        Some(Err(choices)) if choices.is_empty() => {
+            return Err(IntakeError::NoSkillNamed(skill.display().to_string()));
+        }
+        Some(Err(choices)) => {
+            let (name, choices) = (skill.display().to_string(), choices.join(" or "));
+            return Err(IntakeError::SeveralSkillsNamed { name, choices });
+        }
+        None => document["skill"] = json!({"name": Skill::read(&path)?.name, "path": path}),
+    }
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
     Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
 }

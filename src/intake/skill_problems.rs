@@ -1,7 +1,7 @@
 //! What is wrong with the texts of a suite's skills, and what is done about it.
 
 use crate::model::Suite;
-use crate::skill::{Skill, SkillError};
+use crate::skill::{Plugin, Skill, SkillError};
 
 /// What is not valid in the frontmatter of a suite's skills and their rivals although agents read it: each
 /// with file, line and what to do.
@@ -24,12 +24,11 @@ pub fn leave_out_unreadable_rivals(suite: &mut Suite) -> Vec<String> {
     told
 }
 
-/// Why skills under test cannot be staged, for those that are there: each is told once, whole.
+/// Why skills under test and plugins cannot be staged, for skills that are there: each is told once, whole.
 pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let problems = paths.filter_map(|path| Skill::read(path).err());
-    problems
-        .filter(|problem| !matches!(problem, SkillError::Missing(_)))
-        .map(|problem| problem.to_string())
-        .collect()
+    let problems = problems.filter(|problem| !matches!(problem, SkillError::Missing(_)));
+    let plugins = suite.plugins.iter().filter_map(|root| Plugin::read(root).err());
+    problems.map(|problem| problem.to_string()).chain(plugins.map(|problem| problem.to_string())).collect()
 }

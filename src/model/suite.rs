@@ -18,6 +18,9 @@ pub struct Suite {
     pub skills: Vec<SkillRef>,
     /// Skills staged beside those under test, because the question is which of them the agent picks.
     pub rivals: Vec<SkillRef>,
+    /// Folders of plugins that are staged whole, with their commands and agents, for agents that load
+    /// plugins. Their skills are under test or rivals, too.
+    pub plugins: Vec<PathBuf>,
     /// What a judge is to decide of each skill's own text, whatever its runs come to. No gate counts it.
     pub about_skill: Vec<SkillStatement>,
     pub cases: Vec<Case>,
@@ -40,6 +43,7 @@ impl Suite {
             description: None,
             skills: Vec::new(),
             rivals: Vec::new(),
+            plugins: Vec::new(),
             about_skill: Vec::new(),
             cases: Vec::new(),
             run: RunPolicy::default(),

@@ -34,6 +34,8 @@ pub struct Exam {
     pub keep_workspaces: bool,
     /// Whether setup and teardown scripts may run.
     pub trusted: bool,
+    /// Whether the code of plugins (hooks, servers) may run.
+    pub plugin_code: bool,
     /// The network, where checks may ask it.
     pub web: Option<Web>,
     /// How many agents are at work at once.

@@ -71,7 +71,8 @@ pub async fn prepare<'p>(
     let named = names(planned, &workspace);
     let meant = named.iter().find(|(own, _)| tried.as_deref().is_none_or(|tried| *own == tried));
     let own = planned.suite.skills.first().map(|skill| skill.name.as_str());
-    let skill = meant.map(|(_, staged)| *staged).or(own).unwrap_or_default().to_owned();
+    let called = meant.map(|(_, staged)| workspace.called_as(staged));
+    let skill = called.or(own).unwrap_or_default().to_owned();
     let kind = match part {
         Part::Probes => ScopeKind::Probe,
         Part::Trials => ScopeKind::Agent,
@@ -123,6 +124,8 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
             case,
             skills: &planned.suite.skills,
             rivals: &planned.suite.rivals,
+            plugins: if agent.loads_plugins() { &planned.suite.plugins } else { &[] },
+            plugin_code: exam.plugin_code,
             arm: trial.condition.arm,
             skills_dir: &agent.skills_dir,
             project: &planned.project,
@@ -231,7 +234,7 @@ impl Prepared<'_> {
                 vec![self.planned.suite.words_for_command(args).unwrap_or(args).to_owned()]
             }
             Stimulus::SkillCommand { args } => {
-                let skill = self.workspace.staged.first().map_or("", String::as_str);
+                let skill = self.workspace.called.first().map_or("", String::as_str);
                 match self.agent.skill_command {
                     Some(command) => vec![command(skill, args)],
                     None => {

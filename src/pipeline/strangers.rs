@@ -24,13 +24,15 @@ impl Strangers {
         user_env: &BTreeMap<String, String>,
     ) -> Self {
         let known = |name: &str| {
-            agent.own_skills.contains(&name) || workspace.staged.iter().any(|staged| staged == name)
+            let staged = workspace.staged.iter().chain(&workspace.plugin_skills);
+            agent.own_skills.contains(&name) || staged.into_iter().any(|staged| staged == name)
         };
         let mut names: Vec<&str> = listed.iter().map(|name| bare(name)).filter(|name| !known(name)).collect();
         if names.is_empty() {
             return Self::default();
         }
-        let room = in_room(&workspace.folder);
+        let places = std::iter::once(&workspace.folder).chain(&workspace.plugins);
+        let room: BTreeSet<String> = places.flat_map(|folder| in_room(folder)).collect();
         names.retain(|name| !room.contains(*name));
         let theirs: BTreeSet<String> =
             users_folders(agent, workspace, user_env).iter().flat_map(|folder| skills_in(folder)).collect();

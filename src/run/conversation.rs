@@ -79,6 +79,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             append_system: talk.append_system,
             gateway: talk.gateway,
             walled: talk.walls.holds(),
+            plugins: &workspace.plugins,
         };
         let mut launch = match ready(talk, &turn) {
             Ok(launch) => launch,

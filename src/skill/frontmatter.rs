@@ -144,12 +144,19 @@ fn read_block(file: &Path, block: &Block<'_>, warnings: &mut Diagnostics) -> Opt
     let at = problem.and_then(|problem| problem.span).map_or(block.start, |span| block.start + span.start);
     let message = format!("\"{}\" is {}; {DIFFER}", block.key, why);
     let (value, rest) = block.value_and_rest();
-    let with_spaces = rest.lines().map(|line| format!("\n{}", line.replace('\t', "    ")));
-    let indented = format!("{}: {value}{}", block.key, with_spaces.collect::<String>());
+    let with_lines = |change: &dyn Fn(&str) -> String| {
+        let lines: String = rest.lines().map(|line| format!("\n{}", change(line))).collect();
+        let text = format!("{}: {value}{lines}", block.key);
+        value_of(file, &text, block.start, &mut Diagnostics::default())
+    };
     let (read, help) = if rest.contains('\t')
-        && let Some(value) = value_of(file, &indented, block.start, &mut Diagnostics::default())
+        && let Some(value) = with_lines(&|line| line.replace('\t', "    "))
     {
         (value, "indent with spaces".to_owned())
+    } else if value.is_empty()
+        && let Some(value) = with_lines(&with_quotes)
+    {
+        (value, "put the value in quotes".to_owned())
     } else {
         let read = literal(value, rest)?;
         let help = quoting_help(block.key, &read);
@@ -205,6 +212,19 @@ fn literal(value: &str, rest: &str) -> Option<String> {
     let is_plain = value.contains(':') && !value.starts_with(['"', '\'', '|', '>']);
     let lines = rest.lines().map(str::trim).filter(|line| !line.is_empty());
     is_plain.then(|| std::iter::once(value).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// An indented line with the value in quotes that it would not be valid without.
+fn with_quotes(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((key, value)) if key_of(&format!("{}: ", key.trim())).is_some() => {
+            match literal(value.trim(), "") {
+                Some(value) => format!("{key}: {}", serde_json::Value::from(value)),
+                None => line.to_owned(),
+            }
+        }
+        Some(_) | None => line.to_owned(),
+    }
 }
 
 /// A line that is longer than this is not shown again.
@@ -278,6 +298,7 @@ mod tests {
             ("description: Ends with:", "Ends with:", &[3]),
             ("description: one\ndescription: two", "two", &[4]),
             ("description: d\nmetadata:\n\tkey: v", "d", &[5]),
+            ("description: d\nmetadata:\n  author: me\n  note: a: b", "d", &[6]),
             ("# about: this\ndescription: Use when: x\nallowed-tools:\n- Read", "Use when: x", &[4]),
             ("description: Use when: x\r\nlicense: MIT\r", "Use when: x", &[3]),
         ] {

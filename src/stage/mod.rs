@@ -5,6 +5,7 @@
 
 mod changes;
 mod layers;
+mod plugins;
 mod project;
 mod rooms;
 mod view;
@@ -27,6 +28,10 @@ pub struct Order<'o> {
     pub skills: &'o [SkillRef],
     /// Other skills that are there in every arm, because telling them apart is the question.
     pub rivals: &'o [SkillRef],
+    /// Folders of plugins that this agent is to load; their skills are staged with them and nowhere else.
+    pub plugins: &'o [PathBuf],
+    /// Whether the code of plugins (hooks, servers) may run.
+    pub plugin_code: bool,
     pub arm: Arm,
     /// Where this agent looks for skills, inside the workspace.
     pub skills_dir: &'o RelPath,
@@ -48,6 +53,8 @@ pub enum StageError {
     MissingFixture(PathBuf),
     #[error(transparent)]
     Skill(#[from] crate::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] crate::skill::PluginError),
     #[error("cannot make the room: {what} {path}: {error}")]
     Io { what: &'static str, path: PathBuf, error: std::io::Error },
 }
@@ -69,6 +76,12 @@ pub struct Workspace {
     pub tmp: PathBuf,
     /// The names under which the skills can be activated here, in the order's order.
     pub staged: Vec<String>,
+    /// The names by which a user or a model calls for them: a plugin's name stands before them.
+    pub called: Vec<String>,
+    /// The copies of the plugins that the agent is to load.
+    pub plugins: Vec<PathBuf>,
+    /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
+    pub plugin_skills: Vec<String>,
     pub canaries: Vec<Canary>,
     before: Snapshot,
     read_only: Vec<(RelPath, Digest)>,
@@ -84,6 +97,9 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         tmp: room.join("tmp"),
         room,
         staged: Vec::new(),
+        called: Vec::new(),
+        plugins: Vec::new(),
+        plugin_skills: Vec::new(),
         canaries: Vec::new(),
         before: Snapshot::default(),
         read_only: Vec::new(),
@@ -120,8 +136,11 @@ fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), Stag
     };
     let rivals =
         order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
+    let plugins = plugins::stage(order, workspace)?;
     for path in rivals.filter_map(|rival| rival.path.as_ref()) {
-        stage_skill(path, None, order, workspace)?;
+        if !plugins.iter().any(|plugin| plugin.skill_at(path).is_some()) {
+            stage_skill(path, None, order, workspace)?;
+        }
     }
     for skill in visible {
         let Some(path) = &skill.path else { continue };
@@ -129,8 +148,16 @@ fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), Stag
             SkillName::Own => None,
             SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
         };
-        let staged = stage_skill(path, name.as_deref(), order, workspace)?;
+        let in_plugin = plugins.iter().find_map(|plugin| Some((&plugin.name, plugin.skill_at(path)?)));
+        let (staged, called) = match in_plugin.filter(|_| name.is_none()) {
+            Some((plugin, skill)) => (skill.listed.clone(), format!("{plugin}:{}", skill.listed)),
+            None => {
+                let staged = stage_skill(path, name.as_deref(), order, workspace)?;
+                (staged.clone(), staged)
+            }
+        };
         workspace.staged.push(staged);
+        workspace.called.push(called);
     }
     Ok(())
 }
@@ -159,6 +186,12 @@ fn alias(own: &str, ending: &str) -> String {
 }
 
 impl Workspace {
+    /// What a user or a model calls a skill that has this name in the room.
+    pub fn called_as<'w>(&'w self, staged: &'w str) -> &'w str {
+        let mut both = self.staged.iter().zip(&self.called);
+        both.find(|(name, _)| *name == staged).map_or(staged, |(_, called)| called)
+    }
+
     pub fn keep(&mut self) {
         self.keep = true;
     }

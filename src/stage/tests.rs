@@ -42,6 +42,8 @@ impl Scene {
             case: &case,
             skills: &[skill],
             rivals: &[SkillRef { name: "rival".into(), path: rival.is_dir().then_some(rival), plugin: None }],
+            plugins: &[],
+            plugin_code: false,
             arm,
             skills_dir: &RelPath::new(".claude/skills").expect("relative"),
             project: &project,

@@ -29,7 +29,7 @@ impl Carrying {
     pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
         self.gates.apply(&mut errand.plan.suites);
         let walls = setting(&errand.layers, &SANDBOX)?;
-        let prior = errand.prior(walls, &self.env, !self.no_cache);
+        let prior = errand.prior(walls, &self.env, !self.no_cache, self.trust);
         let scrubber = errand.scrubber();
         let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
         let jobs = setting(&errand.layers, &JOBS)?;
@@ -86,6 +86,7 @@ impl Carrying {
                 rooms: rooms.path().to_owned(),
                 keep_workspaces: self.keep_workspaces,
                 trusted,
+                plugin_code: self.trust,
                 web: self.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
                 jobs,
                 judge_jobs,
@@ -114,8 +115,9 @@ impl Carrying {
 
 impl Errand {
     /// What need not run.
-    fn prior(&self, walls: SandboxMode, pass_env: &[String], cached: bool) -> Prior {
-        let mut keys = Keys::new(&self.plan, &self.agents, &self.environment, walls, pass_env);
+    fn prior(&self, walls: SandboxMode, pass_env: &[String], cached: bool, plugin_code: bool) -> Prior {
+        let keys = Keys::new(&self.plan, &self.agents, &self.environment, walls, pass_env);
+        let mut keys = keys.with_plugin_code(plugin_code);
         let keys = self.plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
         let taped = self.ask.record.is_some() || self.ask.replay.is_some();

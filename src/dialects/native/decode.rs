@@ -29,6 +29,8 @@ pub fn suite(source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> O
         (said, _) => self::skills(said, folder, diagnostics),
     };
     let rivals = self::skills(file.given("rivals"), folder, diagnostics);
+    let plugins = file.texts("plugins", diagnostics).unwrap_or_default();
+    let plugins = plugins.into_iter().map(|(path, _)| tidy(&folder.join(path))).collect();
     let about_skill = file.list("about_skill", diagnostics).unwrap_or_default();
     let about_skill = about_skill::decode(about_skill, diagnostics);
     let base =
@@ -73,6 +75,7 @@ pub fn suite(source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> O
         description,
         skills,
         rivals,
+        plugins,
         about_skill,
         cases,
         run,

@@ -17,6 +17,7 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
         description,
         skills,
         rivals,
+        plugins,
         about_skill,
         cases,
         run,
@@ -42,6 +43,9 @@ pub fn encode(suite: &Suite, folder: &Path) -> Value {
     }
     if !rivals.is_empty() {
         map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
+    }
+    if !plugins.is_empty() {
+        map.insert("plugins".to_owned(), plugins.iter().map(|path| json!(relative(path, folder))).collect());
     }
     if !about_skill.is_empty() {
         map.insert("about_skill".to_owned(), about_skill.iter().map(about_skill::encode).collect());

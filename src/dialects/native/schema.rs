@@ -35,6 +35,11 @@ fn suite() -> Mapping {
             skills(),
         )
         .may(
+            "plugins",
+            "Folders of plugins that are staged whole for agents that load plugins.",
+            shape::either([shape::filled(), shape::list(shape::filled())]),
+        )
+        .may(
             "about_skill",
             "Statements that a judge decides of the skill's own text. They pass and fail nothing.",
             shape::list(about_skill()),

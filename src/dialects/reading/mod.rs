@@ -46,6 +46,7 @@ pub fn blank_suite(dialect: &str, source: &Source, name: String) -> Suite {
         description: None,
         skills: Vec::new(),
         rivals: Vec::new(),
+        plugins: Vec::new(),
         about_skill: Vec::new(),
         cases: Vec::new(),
         run: RunPolicy::default(),

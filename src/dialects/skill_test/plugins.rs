@@ -5,33 +5,60 @@ use std::path::{Path, PathBuf};
 use super::super::Place;
 use super::super::reading::{self, is_skill};
 use crate::model::{Diagnostics, SkillRef, Span};
-use crate::skill::{Skill, tidy};
+use crate::skill::{Plugin, PluginError, Skill, plugins_in, tidy};
 use crate::tree::{Node, Source};
 
 pub struct Found {
     pub skills: Vec<SkillRef>,
     /// The others, which are staged too, because which one is picked is the question.
     pub rivals: Vec<SkillRef>,
+    /// The folders of the plugins that they lie in.
+    pub plugins: Vec<PathBuf>,
+}
+
+/// The skills in one place, and the plugins that hold them, if it holds plugins.
+#[derive(Default)]
+struct Shelf {
+    skills: Vec<Shelved>,
+    plugins: Vec<PathBuf>,
+    /// Plugins that cannot be loaded, in words.
+    broken: Vec<String>,
+}
+
+/// A skill by all names that a suite may give it and its plugin.
+struct Shelved {
+    skill: SkillRef,
+    names: Vec<String>,
+    plugins: Vec<String>,
+}
+
+impl Shelved {
+    fn is(&self, wanted: &SkillRef) -> bool {
+        self.names.contains(&wanted.name)
+            && wanted.plugin.as_ref().is_none_or(|plugin| self.plugins.contains(plugin))
+    }
 }
 
 /// More folders than this in one place are not plugins.
 const MOST: usize = 1000;
 
 pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Found {
-    let here = shelf(source.folder(), place);
+    let Shelf { skills: here, plugins, broken } = shelf(source.folder(), place);
+    for told in broken {
+        diagnostics.warning("broken-plugin", None, told);
+    }
     let mut skills = Vec::new();
     for skill in wanted {
-        let fits = |on_shelf: &&SkillRef| {
-            on_shelf.name == skill.name && (skill.plugin.is_none() || on_shelf.plugin == skill.plugin)
-        };
+        let fits = |on_shelf: &&Shelved| on_shelf.is(&skill);
         // A skills folder has no plugins to tell apart, so the name alone decides there.
-        let by_name = |on_shelf: &&SkillRef| on_shelf.name == skill.name && on_shelf.plugin.is_none();
+        let by_name =
+            |on_shelf: &&Shelved| on_shelf.names.contains(&skill.name) && on_shelf.skill.plugin.is_none();
         if let Some(path) = named_by_user(&skill.name, place) {
             skills.push(SkillRef { path: Some(path), ..skill });
             continue;
         }
         match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
-            Some(on_shelf) => skills.push(SkillRef { path: on_shelf.path.clone(), ..skill }),
+            Some(on_shelf) => skills.push(SkillRef { path: on_shelf.skill.path.clone(), ..skill }),
             // The file lies with it.
             None if skill.path.is_some() => skills.push(skill),
             None => {
@@ -54,12 +81,43 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
         }
     }
     let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
-    for other in here.into_iter().filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
+    let here = here.into_iter().map(|on_shelf| on_shelf.skill);
+    for other in here.filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
         let taken = skills.iter().chain(&rivals).any(|skill| skill.name == other.name);
         if taken { namesakes.push(other) } else { rivals.push(other) }
     }
     tell_namesakes(&skills, &namesakes, &source.root, diagnostics);
-    Found { skills, rivals }
+    Found { skills, rivals, plugins }
+}
+
+/// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
+/// with the others there. Where not exactly one is called so, those that are, each with its plugin.
+pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec<String>> {
+    let Shelf { skills: here, plugins, .. } = shelf(folder, place);
+    let (plugin, bare) = match name.split_once(':') {
+        Some((plugin, bare)) => (Some(plugin.to_owned()), bare),
+        None => (None, name),
+    };
+    let wanted = SkillRef { name: bare.to_owned(), path: None, plugin };
+    let found: Vec<usize> =
+        here.iter().enumerate().filter(|(_, on_shelf)| on_shelf.is(&wanted)).map(|(at, _)| at).collect();
+    let [at] = found.as_slice() else {
+        let full_name = |at: &usize| match &here[*at].skill {
+            SkillRef { plugin: Some(plugin), .. } => format!("{plugin}:{bare}"),
+            SkillRef { plugin: None, .. } => bare.to_owned(),
+        };
+        return Err(found.iter().map(full_name).collect());
+    };
+    let at = *at;
+    let mut here: Vec<SkillRef> = here.into_iter().map(|on_shelf| on_shelf.skill).collect();
+    let skill = here.remove(at);
+    let mut names = vec![skill.name.clone()];
+    here.retain(|rival| {
+        let is_new = !names.contains(&rival.name);
+        names.push(rival.name.clone());
+        is_new
+    });
+    Ok(Found { skills: vec![skill], rivals: here, plugins })
 }
 
 /// A room has place for one skill of a name.
@@ -100,42 +158,62 @@ fn said(root: &Node, name: &str) -> Option<Span> {
 }
 
 /// All skills where the user says that the plugins are, seen from the suite's folder or the current one; else
-/// in the first place that has any: beside either of them, beside or in the project, a skills folder.
-fn shelf(folder: &Path, place: &Place) -> Vec<SkillRef> {
+/// in the first place that has any: beside either of them, beside or in the project, a marketplace that the
+/// project is, a skills folder.
+fn shelf(folder: &Path, place: &Place) -> Shelf {
+    let filled = |shelf: &Shelf| !shelf.skills.is_empty();
     if let Some(named) = &place.plugins {
-        let places = [folder.join(named), named.clone()].map(|root| in_plugins(&tidy(&root)));
-        return places.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+        let mut places = [folder.join(named), named.clone()].map(|root| in_plugins(&tidy(&root))).into_iter();
+        return places.find(filled).unwrap_or_default();
     }
     let here = std::path::absolute("../plugins").ok();
     let beside = [folder.join("../plugins")].into_iter().chain(here);
     let of_project = [place.project.join("../plugins"), place.project.join("plugins")];
     let plugins = beside.chain(of_project).map(|root| in_plugins(&tidy(&root)));
+    let marketplace = place.project.join(".claude-plugin/marketplace.json").is_file();
+    let plugins = plugins.chain(marketplace.then(|| in_plugins(&tidy(&place.project))));
     let homes = [
         folder.join("skills"),
         folder.join("../skills"),
         place.project.join("skills"),
         place.project.join(".claude/skills"),
     ];
-    let skills = homes.iter().map(|home| in_skills(&tidy(home), None));
-    plugins.chain(skills).find(|found| !found.is_empty()).unwrap_or_default()
+    let skills = homes.iter().map(|home| in_skills(&tidy(home)));
+    plugins.chain(skills).find(filled).unwrap_or_default()
 }
 
-fn in_plugins(root: &Path) -> Vec<SkillRef> {
-    let mut found = Vec::new();
-    for plugin in folders(root) {
-        let name = plugin.file_name().map(|name| name.to_string_lossy().into_owned());
-        found.extend(in_skills(&plugin.join("skills"), name.clone()));
-        // A plugin may be a single skill.
-        if is_skill(&plugin) {
-            found.push(skill_ref(&plugin, name));
+fn in_plugins(root: &Path) -> Shelf {
+    let mut shelf = Shelf::default();
+    for (name, path) in plugins_in(root) {
+        let folder = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut plugins = vec![folder, name];
+        let found: Vec<(PathBuf, Option<String>)> = match Plugin::read(&path) {
+            Ok(plugin) => {
+                plugins.insert(0, plugin.name.clone());
+                let linked = plugin.linked_skills().into_iter().map(|folder| (folder, None));
+                shelf.plugins.push(plugin.root);
+                let own = plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed)));
+                own.chain(linked).collect()
+            }
+            Err(PluginError::Missing(_)) => continue,
+            Err(error) => {
+                shelf.broken.push(error.to_string());
+                folders(&path.join("skills")).into_iter().map(|folder| (folder, None)).collect()
+            }
+        };
+        for (path, listed) in found.into_iter().filter(|(path, _)| is_skill(path)) {
+            let skill = skill_ref(&path, plugins.first().cloned());
+            let names = std::iter::once(skill.name.clone()).chain(listed).collect();
+            shelf.skills.push(Shelved { skill, names, plugins: plugins.clone() });
         }
     }
-    found
+    shelf
 }
 
-fn in_skills(home: &Path, plugin: Option<String>) -> Vec<SkillRef> {
-    let skills = folders(home).into_iter().filter(|path| is_skill(path));
-    skills.map(|path| skill_ref(&path, plugin.clone())).collect()
+fn in_skills(home: &Path) -> Shelf {
+    let skills = folders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None));
+    let shelved = |skill: SkillRef| Shelved { names: vec![skill.name.clone()], skill, plugins: Vec::new() };
+    Shelf { skills: skills.map(shelved).collect(), ..Shelf::default() }
 }
 
 /// A rival that cannot be read is still a rival, under the name of its folder.

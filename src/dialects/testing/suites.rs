@@ -24,10 +24,11 @@ use crate::score::RULES;
 pub const FOLDER: &str = "/home/a/project/evals";
 
 pub fn suite() -> impl Strategy<Value = Suite> {
-    let about = (words(), of(words()), vec(skill(), 0..3), vec(skill(), 0..2), vec(about_skill(), 0..3));
+    let about =
+        (words(), of(words()), vec(skill(), 0..3), (vec(skill(), 0..2), plugins()), vec(about_skill(), 0..3));
     let rest = (policy(), policy(), judge(), gates(), meta());
     (about, rest, vec(case(), 1..4)).prop_map(
-        |((name, description, skills, rivals, mut about_skill), rest, mut cases)| {
+        |((name, description, skills, (rivals, plugins), mut about_skill), rest, mut cases)| {
             let (run, defaults, judge, gates, meta) = rest;
             for (n, case) in cases.iter_mut().enumerate() {
                 case.id = format!("{}{n}", case.id);
@@ -45,6 +46,7 @@ pub fn suite() -> impl Strategy<Value = Suite> {
                 description,
                 skills,
                 rivals,
+                plugins,
                 about_skill,
                 cases,
                 run,
@@ -100,6 +102,10 @@ fn meta() -> impl Strategy<Value = BTreeMap<String, Value>> {
         ]
     });
     btree_map("[a-z_]{1,8}", value, 0..3)
+}
+
+fn plugins() -> impl Strategy<Value = Vec<PathBuf>> {
+    vec(path(), 0..2)
 }
 
 fn skill() -> impl Strategy<Value = SkillRef> {

@@ -105,6 +105,7 @@ impl Losses {
             description,
             skills,
             rivals,
+            plugins,
             about_skill,
             cases,
             run,
@@ -126,6 +127,7 @@ impl Losses {
             "every skill but the first",
         );
         lose(!rivals.is_empty() && !says(Says::Rivals), "the skills staged as rivals");
+        lose(!plugins.is_empty() && !says(Says::Rivals), "the plugins");
         lose(!about_skill.is_empty() && !says(Says::AboutSkill), ABOUT_SKILL);
         lose(*judge != JudgePolicy::default(), "the judge's settings");
         lose(*gates != format.gates, "the gates");
