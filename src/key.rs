@@ -14,20 +14,24 @@ use crate::dialects::case_to_native;
 use crate::model::{Arm, Base, Case, Digest, SandboxMode, SkillRef, Suite, Trial};
 use crate::plan::{Plan, Planned};
 use crate::skill::{self, Skill};
+use crate::stage::{Hidden, staged_of_folder, staged_of_project};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const GENERATION: u32 = 3;
+const GENERATION: u32 = 4;
 
 /// Keys for the trials of a plan. Whatever several trials share is read once.
 pub struct Keys<'k> {
     plan: &'k Plan,
     agents: &'k BTreeMap<String, Agent>,
     user_env: &'k BTreeMap<String, String>,
-    /// The walls around every agent, and what the user lets through to it.
+    /// The walls around every agent, what the user lets through to it, and what checks may do.
     shared: String,
+    hidden: &'k Hidden,
     skills: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
-    projects: HashMap<PathBuf, Digest>,
+    folders: HashMap<PathBuf, Digest>,
+    /// By the project and the skills under test, which are not staged with it.
+    projects: HashMap<(PathBuf, Vec<String>), Digest>,
     programs: HashMap<String, Digest>,
 }
 
@@ -38,14 +42,18 @@ impl<'k> Keys<'k> {
         user_env: &'k BTreeMap<String, String>,
         walls: SandboxMode,
         pass_env: &[String],
+        allow_network: bool,
+        hidden: &'k Hidden,
     ) -> Self {
         Self {
             plan,
             agents,
             user_env,
-            shared: format!("{walls:?}\n{}", values(pass_env, user_env)),
+            shared: format!("{walls:?}\n{allow_network}\n{}", values(pass_env, user_env)),
+            hidden,
             skills: HashMap::new(),
             files: HashMap::new(),
+            folders: HashMap::new(),
             projects: HashMap::new(),
             programs: HashMap::new(),
         }
@@ -74,10 +82,10 @@ impl<'k> Keys<'k> {
             parts.push(self.content(&fixture.from).as_str().to_owned());
         }
         for overlay in &case.room.overlays {
-            parts.push(self.tree(overlay).as_str().to_owned());
+            parts.push(self.folder(overlay).as_str().to_owned());
         }
         if case.room.base == Base::Project {
-            parts.push(self.tree(&planned.project).as_str().to_owned());
+            parts.push(self.project(planned).as_str().to_owned());
         }
         if let Some(script) = &planned.script {
             parts.push(self.content(script).as_str().to_owned());
@@ -115,7 +123,9 @@ impl<'k> Keys<'k> {
         if let Some(known) = self.skills.get(path) {
             return known.clone();
         }
-        let read = Skill::read(path).ok().and_then(|skill| skill::digest(&skill).ok());
+        let hidden = self.hidden.clone();
+        let given = |skill: Skill| skill::digest(&skill, move |path| hidden.covers(path)).ok();
+        let read = Skill::read(path).ok().and_then(given);
         let digest = read.unwrap_or_else(|| Digest::of(path.to_string_lossy().as_bytes()));
         self.skills.insert(path.clone(), digest.clone());
         digest
@@ -123,34 +133,33 @@ impl<'k> Keys<'k> {
 
     fn content(&mut self, path: &Path) -> Digest {
         if path.is_dir() {
-            return self.tree(path);
+            return self.folder(path);
         }
         let read = || std::fs::read(path).map_or_else(|_| Digest::of(b""), |bytes| Digest::of(&bytes));
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    /// A folder by names, sizes and times. Cheaper than its content, and wrong only towards running
-    /// once more.
-    fn tree(&mut self, folder: &Path) -> Digest {
-        let read = || {
-            // What is never staged decides nothing, and changes with every step of practicum improve.
-            let walk = ignore::WalkBuilder::new(folder)
-                .hidden(false)
-                .require_git(false)
-                .follow_links(false)
-                .filter_entry(|entry| !skill::is_workspace(entry.path()))
-                .build();
-            let mut stamps: Vec<String> = walk
-                .flatten()
-                .filter(|entry| !entry.path().components().any(|part| part.as_os_str() == ".practicum"))
-                .filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()))
-                .filter_map(|entry| stamp(entry.path()))
-                .collect();
-            stamps.sort();
-            Digest::of_parts(stamps.iter().map(String::as_bytes))
-        };
-        self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
+    /// What is staged of a folder that the case gives to the agent.
+    fn folder(&mut self, folder: &Path) -> Digest {
+        let read = || stamps(staged_of_folder(folder, self.hidden));
+        self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
     }
+
+    /// What is staged of the project.
+    fn project(&mut self, planned: &Planned) -> Digest {
+        let (project, skills) = (&planned.project, &planned.suite.skills);
+        let names = skills.iter().map(|skill| skill.name.clone()).collect();
+        let read = || stamps(staged_of_project(project, self.hidden, skills, None));
+        self.projects.entry((project.clone(), names)).or_insert_with(read).clone()
+    }
+}
+
+/// Files by names, sizes and times. Cheaper than their content, and wrong only towards running once more.
+fn stamps(entries: impl Iterator<Item = ignore::DirEntry>) -> Digest {
+    let files = entries.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    let mut stamps: Vec<String> = files.filter_map(|entry| stamp(entry.path())).collect();
+    stamps.sort();
+    Digest::of_parts(stamps.iter().map(String::as_bytes))
 }
 
 /// Variables with what they are set to.
@@ -161,6 +170,10 @@ fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
 
 fn stamp(path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
+    if metadata.is_file() && metadata.len() == 0 {
+        // When it was emptied does not matter: `practicum run | tee FILE` empties it each time.
+        return Some(format!("{}\nempty", path.display()));
+    }
     Some(format!("{}\n{}\n{}.{}", path.display(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 

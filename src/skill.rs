@@ -124,7 +124,11 @@ const WORKSPACE: &str = "-workspace";
 pub fn is_workspace(folder: &Path) -> bool {
     let name = folder.file_name().and_then(|name| name.to_str());
     let skill = name.and_then(|name| name.strip_suffix(WORKSPACE));
-    skill.is_some_and(|skill| !skill.is_empty() && folder.with_file_name(skill).join(SKILL_FILE).is_file())
+    let is_beside = |skill: &str| {
+        let beside = folder.with_file_name(skill);
+        beside.join(SKILL_FILE).is_file() || (beside.is_file() && skill.ends_with(".md"))
+    };
+    skill.is_some_and(|skill| !skill.is_empty() && is_beside(skill))
 }
 
 /// A path without `.` and `..`, by its letters alone.
@@ -185,12 +189,15 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".cassette.jsonl")
 }
 
-/// Everything in a skill's folder but its evals.
-fn parts_of(skill: &Skill) -> impl Iterator<Item = ignore::DirEntry> {
+/// Everything in a skill's folder but what an agent is not given of it.
+fn parts_of(
+    skill: &Skill,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> impl Iterator<Item = ignore::DirEntry> {
     let walk = ignore::WalkBuilder::new(skill.folder())
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
+        .filter_entry(move |entry| entry.depth() == 0 || !is_hidden(entry.path()))
         .build();
     walk.flatten()
 }
@@ -201,7 +208,7 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
     if skill.form == Form::Command {
         return Vec::new();
     }
-    let links = parts_of(skill).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let links = parts_of(skill, is_eval_file).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
     let mut found: Vec<(PathBuf, PathBuf)> = links
         .filter_map(|entry| {
             let target = std::fs::read_link(entry.path()).ok()?;
@@ -214,12 +221,15 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// The digest of everything that an agent is given of a skill, by relative path and content.
-pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
+pub fn digest(
+    skill: &Skill,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Digest> {
     match skill.form {
         Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
         Form::Folder => {
             let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-            for entry in parts_of(skill) {
+            for entry in parts_of(skill, is_hidden) {
                 let path = entry.path();
                 let content = match entry.file_type() {
                     Some(kind) if kind.is_file() => std::fs::read(path)?,
@@ -285,7 +295,8 @@ mod tests {
             std::fs::write(path, text).expect("written");
         };
         write("SKILL.md", "---\nname: x\ndescription: d\n---\nbody");
-        let digest = || digest(&Skill::read(folder.path()).expect("a skill")).expect("a digest");
+        let digest =
+            || digest(&Skill::read(folder.path()).expect("a skill"), is_eval_file).expect("a digest");
         let first = digest();
         for unseen in [".practicum/runs/r/summary.json", "evals/evals.json", "x.practicum.yaml"] {
             write(unseen, "anything");

@@ -4,6 +4,7 @@ use super::markup::markdown as plain;
 use super::{figures, safe};
 use crate::compare::{CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta, SideSummary};
 use crate::model::{Compared, Estimate, counted};
+use crate::own_files::MARK;
 
 /// How many cases of a kind are told one by one on a terminal.
 const MOST_TOLD: usize = 20;
@@ -110,6 +111,7 @@ pub fn markdown(title: &str, of: &Comparisons) -> String {
         }
     }
     out.push_str(METHOD);
+    out.push_str(&format!("\n{MARK}\n"));
     out
 }
 

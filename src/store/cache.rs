@@ -88,7 +88,8 @@ impl Cache {
         for part in parts.flatten() {
             let path = part.path();
             let kept = read_part(&path);
-            let there = kept.values().flatten().filter(|kept| self.run(&kept.run).is_some_and(|run| run.is_dir()));
+            let there =
+                kept.values().flatten().filter(|kept| self.run(&kept.run).is_some_and(|run| run.is_dir()));
             let mut lines = Vec::new();
             for kept in there {
                 serde_json::to_writer(&mut lines, kept)?;
