@@ -16,7 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("dialects", &["model", "tree", "skill", "score"]),
     ("discover", &["skill"]),
     ("git_ref", &["skill"]),
-    ("versions", &["model", "git_ref", "skill"]),
+    ("versions", &["model", "git_ref", "own_files", "skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "llm"]),

@@ -43,14 +43,11 @@ pub fn look_at(path: &Path, length: u64) -> Kind {
     let Ok(mut file) = File::open(path) else { return Kind::Other };
     let Some(head) = piece(&mut file, 0) else { return Kind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
-    if BEGINNINGS.iter().any(|beginning| head.starts_with(beginning))
-        || head.contains(MARK)
-        || head.contains("<testsuites name=\"practicum\"")
-    {
+    if BEGINNINGS.iter().any(|beginning| head.starts_with(beginning)) || head.lines().any(is_mark) {
         return Kind::Written;
     }
     let tail = piece(&mut file, length.saturating_sub(PIECE)).unwrap_or_default();
-    if tail.contains(MARK) || tail.lines().any(names_record) {
+    if tail.lines().any(|line| is_mark(line) || names_record(line)) {
         return Kind::Written;
     }
     if head.trim_start().starts_with('{') {
@@ -58,6 +55,12 @@ pub fn look_at(path: &Path, length: u64) -> Kind {
     }
     let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     if is_yaml && head.lines().any(names_format) { Kind::Evals } else { Kind::Other }
+}
+
+/// Whether a line can only be ours: the mark alone, or the first element of our JUnit report.
+fn is_mark(line: &str) -> bool {
+    let line = line.trim();
+    line == MARK || line.starts_with("<testsuites name=\"practicum\"")
 }
 
 /// The last line of the closing summary, which says where the record is.
@@ -107,7 +110,12 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text, written, evals) in [
             ("a.md", "# Report\n\n<!-- written by practicum -->\n", true, false),
-            ("b.md", "# About practicum\n\n    practicum: 1\n\nrecord: the best so far\n", false, false),
+            (
+                "b.md",
+                "# About practicum and its <!-- written by practicum -->\n\n    practicum: 1\n\nrecord: the best so far\n",
+                false,
+                false,
+            ),
             ("c.xml", "<?xml version=\"1.0\"?>\n<testsuites name=\"practicum\" tests=\"0\">", true, false),
             ("d.xml", "<?xml version=\"1.0\"?>\n<testsuites name=\"nextest\">", false, false),
             ("e.yaml", "# mine\npracticum: 1\ncases: []\n", false, true),

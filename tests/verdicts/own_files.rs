@@ -109,7 +109,7 @@ fn an_agent_does_not_find_its_answers_in_reports_of_earlier_runs() {
     }
     changes_nothing(&project, &first, "written");
     let ran = project.run(&["run", "evals"]).exits(1);
-    assert!(ran.stderr.contains("files that practicum wrote not staged"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("files that practicum wrote are not staged"), "{}", ran.stderr);
     // Copies under other names, in other places.
     let root = project.path().to_owned();
     let walk = ignore::WalkBuilder::new(&root).standard_filters(false).build().flatten();
@@ -179,7 +179,7 @@ fn evals_of_another_suite_are_not_staged_with_the_project() {
     changes_nothing(&project, &first, "evals of other names");
     let ran = project.run(&["run", "evals"]).exits(1);
     assert!(
-        ran.stderr.contains("2 eval files beside those of this run not staged: docs/more.json"),
+        ran.stderr.contains("2 eval files beside those of this run are not staged: docs/more.json"),
         "{}",
         ran.stderr
     );

@@ -62,12 +62,12 @@ fn a_case_of_another_suite_is_not_counted_instead_of_its_own() {
     let names: Vec<_> = cases.iter().map(|case| (&case["suite"], &case["id"], &case["runs"])).collect();
     assert_eq!(names.len(), 2, "{names:?}");
     assert!(cases.iter().all(|case| case["suite"] == "b"), "{names:?}");
-    assert_eq!((&summary["gates"][0]["value"], &summary["gates"][0]["outcome"]["holds"]).0, &0.5);
+    assert_eq!((&summary["gates"][0]["suite"], &summary["gates"][0]["value"]), (&"b".into(), &0.5.into()));
     // Everything that reads the record, and not the summary, knows the same.
     let rows = project.run(&["export", "latest"]).exits(0).stdout;
     assert_eq!((rows.lines().count(), rows.matches("\"suite\":\"b\"").count()), (6, 6), "{rows}");
     assert!(
-        project.run(&["show", "latest", "x"]).exits(0).stdout.contains("of a run"),
+        project.run(&["show", "latest", "x"]).exits(0).stdout.contains("taken over from run"),
         "x is shown as reused"
     );
     project.run(&["grade", "latest"]).exits(1);
@@ -84,22 +84,22 @@ fn a_renamed_suite_is_not_incomplete_for_ever() {
         (
             format!("{of}/{name}.yaml"),
             format!(
-                "timestamp: 2026-03-02T09:15:00Z\nname: gull\nprompt: say {name}\nassertions:\n  - {{ type: contains, value: {name} }}\n"
+                "timestamp: 2026-03-02T09:15:00Z\nname: gull\nprompt: say {name}\nexpected: Says it.\nassertions:\n  - {{ type: contains, value: {name} }}\n"
             ),
         )
     };
     let (path, text) = evals("first", "one");
     let project = project(&[(&path, &text)]);
     let run = |folder: &str| project.run(&["run", folder, "--skill", "gull", "--agent", "own", "--json"]);
-    assert_eq!(run("first").exits(0).json()["totals"]["passed"], 1);
+    assert_eq!(run("first").exits(0).json()["totals"]["passed"], 3);
     std::fs::rename(project.path().join("first"), project.path().join("second")).expect("renamed");
     for _ in 0..2 {
         let ran = run("second").exits(0);
-        assert!(ran.stderr.contains("1 reuse, 0 run"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("3 reuse, 0 run"), "{}", ran.stderr);
         let summary = ran.json();
         assert_eq!(
             (&summary["totals"]["passed"], &summary["cases"][0]["suite"]),
-            (&1.into(), &"second".into())
+            (&3.into(), &"second".into())
         );
     }
 }

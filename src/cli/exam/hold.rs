@@ -141,8 +141,8 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
         }
     };
     let told = [
-        (&written, "file that practicum wrote", "files that practicum wrote"),
-        (&evals, "eval file beside those of this run", "eval files beside those of this run"),
+        (&written, "file that practicum wrote is", "files that practicum wrote are"),
+        (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
     ];
     let some = told.into_iter().filter(|(paths, ..)| !paths.is_empty());
     some.map(|(paths, one, many)| {
