@@ -206,8 +206,8 @@ impl Order {
     }
 }
 
-/// The JSON documents below a folder, with when each was written. What agents made, and versions of a
-/// skill, are copies of what others wrote.
+/// The files below a folder that reports of several files write, with when each was written. What agents
+/// made, and versions of a skill, are copies of what others wrote.
 fn documents(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
     let copies = |entry: &ignore::DirEntry| entry.file_name() == "outputs" || entry.file_name() == "skill";
     let walk = ignore::WalkBuilder::new(folder)
@@ -216,7 +216,10 @@ fn documents(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
         .filter_entry(move |entry| entry.depth() == 0 || !copies(entry))
         .build();
     let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let documents = files.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "json"));
+    let documents = files.filter(|entry| {
+        let is_json = entry.path().extension().is_some_and(|ending| ending == "json");
+        is_json || entry.file_name() == "digest" || entry.file_name() == ".lock"
+    });
     let written = |entry: &ignore::DirEntry| entry.metadata().ok()?.modified().ok();
     documents.map(|entry| (entry.path().to_owned(), written(&entry))).collect()
 }

@@ -26,7 +26,7 @@ struct Line {
     /// What it held, so that a copy under another name is known too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     content: Option<Content>,
-    /// Which file it was, where what it will hold is not known yet.
+    /// Which file it is, where it holds nothing, or nothing yet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     file: Option<FileId>,
 }
@@ -67,7 +67,7 @@ impl Written {
         all
     }
 
-    /// Whether a file went to this place as the output of a process, and is still that file.
+    /// Whether a file at this place was empty when it was remembered, and is still that file.
     pub fn has_stream(&self, path: &Path, file: FileId) -> bool {
         if self.streams.is_empty() {
             return false;
@@ -91,11 +91,15 @@ pub fn remember(paths: &[PathBuf]) {
     for path in paths {
         let Ok(path) = path.canonicalize() else { continue };
         let Ok(metadata) = path.metadata() else { continue };
-        if !metadata.is_file() || metadata.len() == 0 {
+        if !metadata.is_file() {
             continue;
         }
-        let content = Content { length: metadata.len(), digest: digest(&path) };
-        note(Line { schema_version: 1, path, content: Some(content), file: None });
+        // All empty files are alike, so such a one is known by its place alone.
+        let (content, file) = match metadata.len() {
+            0 => (None, Some(id(&metadata))),
+            length => (Some(Content { length, digest: digest(&path) }), None),
+        };
+        note(Line { schema_version: 1, path, content, file });
     }
 }
 
@@ -170,13 +174,15 @@ mod tests {
         write("copy.txt", "{\"expectations\": []}");
         write("other.json", "{\"expectations\": [1]}");
         write("other-of-same-length", "{\"expectations\": ()}");
+        write("other-empty", "");
         let own = OwnFiles::around([project.path()]);
         for (name, expected) in [
             ("grading.json", true),
             ("copy.txt", true),
             ("other.json", false),
             ("other-of-same-length", false),
-            ("empty", false),
+            ("empty", true),
+            ("other-empty", false),
         ] {
             assert_eq!(own.has(&project.path().join(name)), expected, "{name}");
         }

@@ -64,15 +64,11 @@ fn changes_nothing(project: &Project, said_first: &str, what: &str) {
 
 /// A command of a shell, which makes the files that it redirects to.
 fn shell(project: &Project, line: &str) -> Ran {
-    let program = env!("CARGO_BIN_EXE_practicum");
-    let mut command = project.practicum(&[]);
+    let practicum = project.practicum(&[]);
     let mut shell = std::process::Command::new("/bin/sh");
-    shell
-        .args(["-c", &line.replace("practicum ", &format!("{program} "))])
-        .current_dir(project.path())
-        .env_clear();
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    command.args(["--version"]);
+    let line = line.replace("practicum ", &format!("{} ", practicum.get_program().display()));
+    shell.args(["-c", &line]).current_dir(project.path()).env_clear();
+    shell.envs(practicum.get_envs().filter_map(|(name, value)| Some((name, value?))));
     Ran::of(shell.output().expect("a shell"))
 }
 
@@ -134,15 +130,15 @@ fn a_redirected_summary_is_not_a_change_of_the_project() {
         ("practicum run evals --json > summary.json", false),
         ("practicum run evals --json > summary.json 2> err.log", true),
         ("practicum run evals > all.txt 2>&1", true),
-        ("practicum run evals --json | cat > docs/piped.json", true),
-        ("practicum run evals", true),
+        ("practicum run evals --json 2> err.log | cat > docs/piped.json; practicum run evals", true),
     ] {
         let ran = shell(&project, line);
         let told = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();
-        assert_eq!(told.contains("1 reuse, 0 run"), reuses, "{line}: {told}");
-        let _ = std::fs::remove_file(project.path().join("all.txt"));
-        let _ = std::fs::remove_file(project.path().join("err.log"));
+        assert!(!reuses || told.contains("1 reuse, 0 run"), "{line}: {told}");
         assert!(!said(&project).contains("summary.json"), "{line}");
+        for seen in ["all.txt", "err.log"] {
+            let _ = std::fs::remove_file(project.path().join(seen));
+        }
     }
     // Killed before it could write anything, a run leaves an empty file.
     shell(&project, "practicum run evals --no-cache --json > summary.json; : > summary.json");

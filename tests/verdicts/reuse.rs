@@ -32,7 +32,7 @@ fn project(files: &[(&str, &str)]) -> Project {
     project.write(
         "practicum.toml",
         &format!(
-            "sandbox = \"off\"\nagent = \"own\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
             agent.display()
         ),
     );
@@ -125,15 +125,15 @@ fn a_skill_without_a_name_is_not_the_one_that_lies_elsewhere() {
     let text = "---\ndescription: Speaks.\n---\n\nkee-ow\n";
     let project =
         project(&[("tern/SKILL.md", text), ("auk/SKILL.md", text), ("e.practicum.yaml", &about("tern"))]);
-    project.run(&["run", "e.practicum.yaml", "--no-probe"]).exits(0);
+    project.run(&["run", "e.practicum.yaml", "--agent", "own", "--no-probe"]).exits(0);
     project.write("e.practicum.yaml", &about("auk"));
-    let ran = project.run(&["run", "e.practicum.yaml", "--no-probe"]).exits(0);
+    let ran = project.run(&["run", "e.practicum.yaml", "--agent", "own", "--no-probe"]).exits(0);
     assert!(!ran.stderr.contains("reuse"), "{}", ran.stderr);
 }
 
 #[test]
 fn what_was_not_asked_for_then_is_not_missing_now() {
-    let links = "{ id: x, prompt: see http://[::1]/a, checks: [{ contains: see }, { urls_reachable: true, required: false }] }";
+    let links = "{ id: x, prompt: \"see http://127.0.0.1/a\", checks: [{ contains: see }, { urls_reachable: 1, required: false }] }";
     let project = project(&[("e.practicum.yaml", &suite(&[links]))]);
     project.run(&["run", "e.practicum.yaml"]).exits(0);
     assert!(project.run(&["run", "e.practicum.yaml"]).exits(0).stderr.contains("3 reuse, 0 run"));
