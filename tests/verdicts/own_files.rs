@@ -98,7 +98,7 @@ fn an_agent_does_not_find_its_answers_in_reports_of_earlier_runs() {
         ("badge --format shields -o", "docs/shields.out"),
         ("convert evals/e.practicum.yaml --to native -o", "other.yaml"),
         ("convert evals/e.practicum.yaml --to clauditor -o", "docs/other.json"),
-        ("compare latest latest -o", "compared.out"),
+        ("compare latest latest --output", "compared.out"),
     ] {
         let words: Vec<&str> = command.split_whitespace().chain([path]).collect();
         project.run(&words).exits(0);

@@ -169,7 +169,7 @@ fn some_cases() -> impl Strategy<Value = Vec<usize>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn a_run_from_the_cache_says_what_a_fresh_one_says(first in some_cases(), second in some_cases(), both in any::<bool>()) {
