@@ -15,6 +15,7 @@ use crate::model::{Arm, Base, Case, Digest, SandboxMode, SkillRef, Suite, Trial}
 use crate::plan::{Plan, Planned};
 use crate::project_files::ProjectFiles;
 use crate::skill::{self, Skill};
+use crate::stage::{Hidden, staged_of_folder, staged_of_project};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
 const GENERATION: u32 = 4;
@@ -24,14 +25,17 @@ pub struct Keys<'k> {
     plan: &'k Plan,
     agents: &'k BTreeMap<String, Agent>,
     user_env: &'k BTreeMap<String, String>,
-    /// The walls around every agent, and what the user lets through to it.
+    /// The walls around every agent, what the user lets through to it, and what checks may do.
     shared: String,
     /// Whether the code of plugins may run.
     plugin_code: bool,
+    hidden: &'k Hidden,
     skills: HashMap<PathBuf, Digest>,
     plugins: HashMap<PathBuf, Digest>,
     files: HashMap<PathBuf, Digest>,
-    projects: HashMap<PathBuf, Digest>,
+    folders: HashMap<PathBuf, Digest>,
+    /// By the project and the skills under test, which are not staged with it.
+    projects: HashMap<(PathBuf, Vec<String>), Digest>,
     programs: HashMap<String, Digest>,
 }
 
@@ -42,16 +46,20 @@ impl<'k> Keys<'k> {
         user_env: &'k BTreeMap<String, String>,
         walls: SandboxMode,
         pass_env: &[String],
+        allow_network: bool,
+        hidden: &'k Hidden,
     ) -> Self {
         Self {
             plan,
             agents,
             user_env,
-            shared: format!("{walls:?}\n{}", values(pass_env, user_env)),
+            shared: format!("{walls:?}\n{allow_network}\n{}", values(pass_env, user_env)),
             plugin_code: false,
+            hidden,
             skills: HashMap::new(),
             plugins: HashMap::new(),
             files: HashMap::new(),
+            folders: HashMap::new(),
             projects: HashMap::new(),
             programs: HashMap::new(),
         }
@@ -91,10 +99,10 @@ impl<'k> Keys<'k> {
             parts.push(self.content(&fixture.from).as_str().to_owned());
         }
         for overlay in &case.room.overlays {
-            parts.push(self.tree(overlay).as_str().to_owned());
+            parts.push(self.folder(overlay).as_str().to_owned());
         }
         if case.room.base == Base::Project {
-            parts.push(self.project(&planned.project).as_str().to_owned());
+            parts.push(self.project(planned).as_str().to_owned());
         }
         if let Some(script) = &planned.script {
             parts.push(self.content(script).as_str().to_owned());
@@ -132,7 +140,9 @@ impl<'k> Keys<'k> {
         if let Some(known) = self.skills.get(path) {
             return known.clone();
         }
-        let read = Skill::read(path).ok().and_then(|skill| skill::digest(&skill).ok());
+        let hidden = self.hidden.clone();
+        let given = |skill: Skill| skill::digest(&skill, move |path| hidden.covers(path)).ok();
+        let read = Skill::read(path).ok().and_then(given);
         let digest = read.unwrap_or_else(|| Digest::of(path.to_string_lossy().as_bytes()));
         self.skills.insert(path.clone(), digest.clone());
         digest
@@ -141,41 +151,45 @@ impl<'k> Keys<'k> {
     /// All that a plugin's folder holds.
     fn plugin(&mut self, root: &Path) -> String {
         let unread = || Digest::of(root.to_string_lossy().as_bytes());
-        let read = || skill::folder_digest(root).unwrap_or_else(|_| unread());
+        let hidden = self.hidden.clone();
+        let read =
+            || skill::folder_digest(root, move |path| hidden.covers(path)).unwrap_or_else(|_| unread());
         self.plugins.entry(root.to_owned()).or_insert_with(read).as_str().to_owned()
     }
 
     fn content(&mut self, path: &Path) -> Digest {
         if path.is_dir() {
-            return self.tree(path);
+            return self.folder(path);
         }
         let read = || std::fs::read(path).map_or_else(|_| Digest::of(b""), |bytes| Digest::of(&bytes));
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
-    /// An overlay or a folder of files, all of which is staged.
-    fn tree(&mut self, folder: &Path) -> Digest {
+    /// What is staged of a folder that the case gives to the agent.
+    fn folder(&mut self, folder: &Path) -> Digest {
         let read = || {
-            let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
-            digest_of_stamps(walk.flatten().filter_map(|entry| stamp(entry.path())))
+            let files = staged_of_folder(folder, self.hidden);
+            let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+            digest_of_stamps(files.map(ignore::DirEntry::into_path))
         };
-        self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
+        self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
     }
 
-    /// A project: what is copied of it, and nothing else.
-    fn project(&mut self, folder: &Path) -> Digest {
+    /// What is staged of the project. Folders do not count: a report may be all that one holds.
+    fn project(&mut self, planned: &Planned) -> Digest {
+        let (project, skills) = (&planned.project, &planned.suite.skills);
+        let names = skills.iter().map(|skill| skill.name.clone()).collect();
         let read = || {
-            let ProjectFiles { folders, files, .. } = ProjectFiles::of(folder, &|_, _| false);
-            let folders = folders.iter().map(|path| path.display().to_string());
-            digest_of_stamps(folders.chain(files.iter().filter_map(|path| stamp(&folder.join(path)))))
+            let ProjectFiles { files, .. } = staged_of_project(project, self.hidden, skills, None);
+            digest_of_stamps(files.iter().map(|path| project.join(path)))
         };
-        self.projects.entry(folder.to_owned()).or_insert_with(read).clone()
+        self.projects.entry((project.clone(), names)).or_insert_with(read).clone()
     }
 }
 
 /// Files by names, sizes and times. Cheaper than their content, and wrong only towards running once more.
-fn digest_of_stamps(stamps: impl Iterator<Item = String>) -> Digest {
-    let mut stamps: Vec<String> = stamps.collect();
+fn digest_of_stamps(paths: impl Iterator<Item = PathBuf>) -> Digest {
+    let mut stamps: Vec<String> = paths.filter_map(|path| stamp(&path)).collect();
     stamps.sort();
     Digest::of_parts(stamps.iter().map(String::as_bytes))
 }
@@ -188,8 +202,12 @@ fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
 
 fn stamp(path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
-    let (path, mode, bytes) = (path.display(), metadata.mode(), metadata.len());
-    Some(format!("{path}\n{mode:o}\n{bytes}\n{}.{}", metadata.mtime(), metadata.mtime_nsec()))
+    let (path, mode) = (path.display(), metadata.mode());
+    if metadata.is_file() && metadata.len() == 0 {
+        // When it was emptied does not matter: `practicum run | tee FILE` empties it each time.
+        return Some(format!("{path}\n{mode:o}\nempty"));
+    }
+    Some(format!("{path}\n{mode:o}\n{}\n{}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
 /// A case as a native file would say it. Where its skill lies does not matter; what the skill says

@@ -26,6 +26,7 @@ pub mod marking;
 pub mod model;
 pub mod modes;
 pub mod observe;
+pub mod own_files;
 pub mod pipeline;
 pub mod plan;
 pub mod probe;

@@ -255,12 +255,15 @@ pub fn is_eval_file(path: &Path) -> bool {
         || name.ends_with(".cassette.jsonl")
 }
 
-/// Everything in a folder but evals.
-fn parts_of(folder: &Path) -> impl Iterator<Item = ignore::DirEntry> {
+/// Everything in a folder but what is hidden from agents.
+fn parts_of(
+    folder: &Path,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> impl Iterator<Item = ignore::DirEntry> {
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || !is_eval_file(entry.path()))
+        .filter_entry(move |entry| entry.depth() == 0 || !is_hidden(entry.path()))
         .build();
     walk.flatten()
 }
@@ -271,7 +274,8 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
     if skill.form == Form::Command {
         return Vec::new();
     }
-    let links = parts_of(skill.folder()).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let links =
+        parts_of(skill.folder(), is_eval_file).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
     let mut found: Vec<(PathBuf, PathBuf)> = links
         .filter_map(|entry| {
             let target = std::fs::read_link(entry.path()).ok()?;
@@ -284,17 +288,23 @@ pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
 }
 
 /// The digest of everything that an agent is given of a skill, by relative path and content.
-pub fn digest(skill: &Skill) -> std::io::Result<Digest> {
+pub fn digest(
+    skill: &Skill,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Digest> {
     match skill.form {
         Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
-        Form::Folder => folder_digest(skill.folder()),
+        Form::Folder => folder_digest(skill.folder(), is_hidden),
     }
 }
 
-/// The digest of everything in a folder but evals, by relative path and content.
-pub fn folder_digest(folder: &Path) -> std::io::Result<Digest> {
+/// The digest of everything in a folder but what is hidden, by relative path and content.
+pub fn folder_digest(
+    folder: &Path,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Digest> {
     let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
-    for entry in parts_of(folder) {
+    for entry in parts_of(folder, is_hidden) {
         let path = entry.path();
         let content = match entry.file_type() {
             Some(kind) if kind.is_file() => std::fs::read(path)?,
@@ -342,7 +352,8 @@ mod tests {
             std::fs::write(path, text).expect("written");
         };
         write("SKILL.md", "---\nname: x\ndescription: d\n---\nbody");
-        let digest = || digest(&Skill::read(folder.path()).expect("a skill")).expect("a digest");
+        let digest =
+            || digest(&Skill::read(folder.path()).expect("a skill"), is_eval_file).expect("a digest");
         let first = digest();
         for unseen in [".practicum/runs/r/summary.json", "evals/evals.json", "x.practicum.yaml"] {
             write(unseen, "anything");

@@ -4,6 +4,7 @@ use anyhow::{Context, anyhow};
 
 use super::{complain, index, print};
 use crate::history::Badge;
+use crate::own_files;
 use crate::settings::project_root;
 use crate::store::{RunDir, RunRow};
 
@@ -50,7 +51,11 @@ fn badge(args: &Args) -> anyhow::Result<()> {
         _ => badge.svg(),
     };
     match &args.output {
-        Some(path) => std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display())),
+        Some(path) => {
+            std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+            own_files::remember(std::slice::from_ref(path));
+            Ok(())
+        }
         None => print(&text),
     }
 }

@@ -10,6 +10,7 @@ use crate::compare::{Comparisons, Dimension, Rules, Side, best_of, compare, part
 use crate::git_ref;
 use crate::intake::Reading;
 use crate::model::TrialRecord;
+use crate::own_files;
 use crate::report::{comparison, safe};
 use crate::settings::project_root;
 use crate::stats::MARGIN;
@@ -114,6 +115,7 @@ fn compared(args: &Args) -> anyhow::Result<u8> {
     if let Some(path) = &args.output {
         let text = comparison::markdown(&title, &found);
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        own_files::remember(std::slice::from_ref(path));
     }
     if args.carrying.json {
         print_json(&found)?;
@@ -199,7 +201,7 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     }
     for mode in &args.modes {
         say!("mode {}", safe(mode));
-        let held = hold(args, args.choices.clone().with_mode(mode), |_| Ok(()))?;
+        let held = hold(args, args.choices.clone().with_mode(mode), args.carrying.clone(), |_| Ok(()))?;
         let Some(held) = held else { continue };
         kept.push(Kept { name: mode.clone(), ..Kept::of(&held.run_dir)? });
     }
@@ -216,9 +218,11 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
 fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
     say!("the skill at {}", safe(reference));
-    let before = hold(args, args.choices.clone(), |reading| put_back(reading, reference, aside.path()))?;
+    let earlier = args.carrying.clone().with_earlier_skill(reference);
+    let choices = || args.choices.clone();
+    let before = hold(args, choices(), earlier, |reading| put_back(reading, reference, aside.path()))?;
     say!("the skill as it is");
-    let after = hold(args, args.choices.clone(), |_| Ok(()))?;
+    let after = hold(args, choices(), args.carrying.clone(), |_| Ok(()))?;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
     let before = Kept { name: reference.to_owned(), ..Kept::of(&before.run_dir)? };
     let after = Kept { name: "now".to_owned(), ..Kept::of(&after.run_dir)? };
@@ -229,11 +233,12 @@ fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Op
 fn hold(
     args: &Args,
     choices: Choices,
+    carrying: Carrying,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
     let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
     // Nothing is compared with half a run, and after Ctrl-C no other begins.
-    run::hold(evals, choices, args.carrying.clone(), amend)?.map(Held::if_whole).transpose()
+    run::hold(evals, choices, carrying, amend)?.map(Held::if_whole).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.

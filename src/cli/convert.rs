@@ -5,6 +5,7 @@ use anyhow::{anyhow, bail};
 use super::{colour, complain, environment, print, tell};
 use crate::dialects::{self, Placed, RaisedFile};
 use crate::intake::{self, Ask};
+use crate::own_files;
 use crate::report::{render_diagnostics, safe};
 use crate::tree::{Syntax, to_yaml};
 
@@ -110,6 +111,7 @@ fn write(path: &Path, text: &str, force: bool) -> anyhow::Result<()> {
         std::fs::create_dir_all(parent)?;
     }
     std::fs::write(path, text)?;
+    own_files::remember(&[path.to_owned()]);
     say!("wrote {}", path.display());
     Ok(())
 }

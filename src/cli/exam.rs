@@ -121,6 +121,9 @@ pub struct Carrying {
     /// The id of the run, if it was decided before.
     #[arg(skip)]
     id: Option<String>,
+    /// The earlier version of the skill that is under test, where a comparison put it back.
+    #[arg(skip)]
+    earlier_skill: Option<String>,
     #[arg(skip)]
     purse: Purse,
 }
@@ -294,6 +297,12 @@ impl Carrying {
     #[must_use]
     pub fn with_id(self, id: &str) -> Self {
         Self { id: Some(id.to_owned()), ..self }
+    }
+
+    /// The same for a skill as it was at this ref.
+    #[must_use]
+    pub fn with_earlier_skill(self, reference: &str) -> Self {
+        Self { earlier_skill: Some(reference.to_owned()), ..self }
     }
 
     /// Whether it writes a cassette or plays one.

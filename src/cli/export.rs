@@ -6,6 +6,7 @@ use anyhow::{Context, anyhow};
 
 use super::{complain, index};
 use crate::history::{Format, Table, export};
+use crate::own_files;
 use crate::settings::project_root;
 use crate::store::{RunDir, TrialFilter};
 
@@ -61,6 +62,9 @@ fn run(args: &Args) -> anyhow::Result<()> {
     match written.and_then(|()| out.flush()) {
         // A reader who went away has seen enough.
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
-        Ok(()) | Err(_) => Ok(()),
+        Ok(()) | Err(_) => {
+            own_files::remember(args.output.as_slice());
+            Ok(())
+        }
     }
 }

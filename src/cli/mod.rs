@@ -65,6 +65,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::model::counted;
+use crate::own_files;
 use crate::report::{render_diagnostics, safe};
 use crate::run::sweep_run;
 use crate::settings::{Knob, Layers};
@@ -170,6 +171,7 @@ Exit codes:
 /// Runs the program.
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
+    let tells_of_evals = cli.command.tells_of_evals();
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
         Command::Try(args) => try_prompt::main(&args),
@@ -208,7 +210,54 @@ pub fn main() -> ExitCode {
         Command::BuiltinAgent(args) => builtin_agent::main(args),
         Command::Confined(args) => confined::main(args),
     };
+    if tells_of_evals {
+        own_files::remember_streams();
+    }
     ExitCode::from(code)
+}
+
+impl Command {
+    /// Whether what it prints may say what evals expect, so that no agent may find it in its project.
+    fn tells_of_evals(&self) -> bool {
+        match self {
+            Command::Run(_)
+            | Command::Try(_)
+            | Command::Grade(_)
+            | Command::Compare(_)
+            | Command::Noise(_)
+            | Command::Power(_)
+            | Command::Improve(_)
+            | Command::Propose(_)
+            | Command::Capture(_)
+            | Command::Suggest(_)
+            | Command::Versions(_)
+            | Command::Runs(_)
+            | Command::Show(_)
+            | Command::Report(_)
+            | Command::Trend(_)
+            | Command::Audit(_)
+            | Command::Badge(_)
+            | Command::Export(_)
+            | Command::Check(_)
+            | Command::List(_)
+            | Command::Convert(_) => true,
+            Command::Snapshot(_)
+            | Command::Restore(_)
+            | Command::View(_)
+            | Command::Reindex(_)
+            | Command::Clean(_)
+            | Command::Doctor(_)
+            | Command::Init(_)
+            | Command::Formats(_)
+            | Command::Lint(_)
+            | Command::Schema(_)
+            | Command::Gateway(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::BuiltinAgent(_)
+            | Command::Confined(_) => false,
+        }
+    }
 }
 
 /// The command line as a whole, for those that describe it.

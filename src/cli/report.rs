@@ -3,11 +3,13 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::time::SystemTime;
 
 use anyhow::{Context, anyhow, bail};
 
 use super::headings::SHOWN;
 use super::{complain, environment};
+use crate::own_files;
 use crate::report::{Form, REPORTS, Report, Results, Writer, fold, names, report, safe};
 use crate::settings::project_root;
 use crate::store::RunDir;
@@ -178,11 +180,17 @@ impl Order {
             (Form::File(write), Destination::StandardOutput) => to_standard_output(results, *write)?,
             (Form::File(write), Destination::Path(path)) => {
                 to_file(results, path, *write).with_context(|| cannot(name, path))?;
+                own_files::remember(std::slice::from_ref(path));
             }
             (Form::Folder(write), Destination::Path(path)) => {
+                let before = documents(path);
                 let notes = std::fs::create_dir_all(path)
                     .and_then(|()| write(results, path))
                     .with_context(|| cannot(name, path))?;
+                let is_new =
+                    |(path, stamp): (PathBuf, _)| (before.get(&path) != Some(&stamp)).then_some(path);
+                let written: Vec<PathBuf> = documents(path).into_iter().filter_map(is_new).collect();
+                own_files::remember(&written);
                 notes.iter().for_each(|note| say!("note: {name}: {}", safe(note)));
             }
             (Form::Folder(_), Destination::StandardOutput) => {}
@@ -191,8 +199,29 @@ impl Order {
         let Some(path) = environment.get(addition.variable).filter(|path| !path.is_empty()) else {
             return Ok(());
         };
-        add_to(results, Path::new(path), addition.write).with_context(|| cannot(name, Path::new(path)))
+        let path = Path::new(path);
+        add_to(results, path, addition.write).with_context(|| cannot(name, path))?;
+        own_files::remember(&[path.to_owned()]);
+        Ok(())
     }
+}
+
+/// The files below a folder that reports of several files write, with when each was written. What agents
+/// made, and versions of a skill, are copies of what others wrote.
+fn documents(folder: &Path) -> BTreeMap<PathBuf, Option<SystemTime>> {
+    let copies = |entry: &ignore::DirEntry| entry.file_name() == "outputs" || entry.file_name() == "skill";
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| entry.depth() == 0 || !copies(entry))
+        .build();
+    let files = walk.flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let documents = files.filter(|entry| {
+        let is_json = entry.path().extension().is_some_and(|ending| ending == "json");
+        is_json || entry.file_name() == "digest" || entry.file_name() == ".lock"
+    });
+    let written = |entry: &ignore::DirEntry| entry.metadata().ok()?.modified().ok();
+    documents.map(|entry| (entry.path().to_owned(), written(&entry))).collect()
 }
 
 fn cannot(name: &str, path: &Path) -> String {

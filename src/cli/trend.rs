@@ -29,6 +29,9 @@ pub struct Args {
     /// Only this arm; without it, all but the one without the skill
     #[arg(long, value_name = "ARM")]
     arm: Option<String>,
+    /// Also runs of an earlier version of the skill, which compare --against made to compare with
+    #[arg(long)]
+    earlier_versions: bool,
     /// At most so many of the newest runs
     #[arg(long, value_name = "N", default_value_t = 40)]
     last: usize,
@@ -52,6 +55,7 @@ fn run(args: &Args) -> anyhow::Result<()> {
         case: args.case.clone(),
         agent: args.agent.clone(),
         arm: args.arm.clone(),
+        earlier_skills: args.earlier_versions,
     };
     let trend = trend(&index(&project)?, metric, &scope, args.last)?;
     match args.json {

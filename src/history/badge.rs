@@ -1,6 +1,7 @@
 use serde::Serialize;
 
 use crate::model::Standing;
+use crate::own_files::MARK;
 use crate::store::RunRow;
 
 /// A run in a few words, for a page that only wants to know.
@@ -77,6 +78,7 @@ impl Badge {
         };
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}: {message}">
+{MARK}
 <title>{label}: {message}</title>
 <clipPath id="round"><rect width="{whole}" height="20" rx="3"/></clipPath>
 <g clip-path="url(#round)"><rect width="{left}" height="20" fill="#424242"/><rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>

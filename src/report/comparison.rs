@@ -7,6 +7,7 @@ use crate::compare::{
     SideSummary,
 };
 use crate::model::{Compared, Estimate, counted};
+use crate::own_files::MARK;
 
 /// How many cases of a kind are told one by one on a terminal.
 const MOST_TOLD: usize = 20;
@@ -168,6 +169,7 @@ pub fn markdown(title: &str, of: &Comparisons) -> String {
         }
     }
     out.push_str(METHOD);
+    out.push_str(&format!("\n{MARK}\n"));
     out
 }
 

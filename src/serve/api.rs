@@ -297,8 +297,12 @@ pub async fn trend(
     let metric = Metric::parse(asked.metric.as_deref().unwrap_or("pass_rate"))
         .ok_or_else(|| Failure::Wrong("there is no such metric".to_owned()))?;
     let given = |text: Option<String>| text.filter(|text| !text.is_empty());
-    let scope =
-        Scope { suite: given(asked.suite), case: given(asked.case), agent: None, arm: given(asked.arm) };
+    let scope = Scope {
+        suite: given(asked.suite),
+        case: given(asked.case),
+        arm: given(asked.arm),
+        ..Scope::default()
+    };
     Ok(Json(shared.ask(|index| history::trend(index, metric, &scope, 100))?))
 }
 

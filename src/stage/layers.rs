@@ -5,15 +5,16 @@ use super::project::{Hidden, copy_entry, keep_time};
 use crate::model::{Fixture, RelPath};
 use crate::skill::{Form, SKILL_FILE, Skill, command_path, split_frontmatter, without_key};
 
-/// Puts a fixture at its place. Whatever stands there already gives way.
-pub fn fixture(fixture: &Fixture, folder: &Path) -> Result<(), StageError> {
+/// Puts a fixture at its place. Whatever stands there already gives way. A file that is named itself is
+/// given whatever it holds.
+pub fn fixture(fixture: &Fixture, folder: &Path, hidden: &Hidden) -> Result<(), StageError> {
     let to = fixture.to.under(folder);
     let Ok(metadata) = std::fs::metadata(&fixture.from) else {
         return Err(StageError::MissingFixture(fixture.from.clone()));
     };
     make_parent(&to, folder)?;
     if metadata.is_dir() {
-        return copy_tree(&fixture.from, &to, &|_| false);
+        return copy_tree(&fixture.from, &to, &|path| hidden.covers_as_own(path));
     }
     if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
         std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;

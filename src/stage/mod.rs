@@ -13,7 +13,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, captured, worked_on};
-pub use project::Hidden;
+pub use project::{Hidden, staged_of_folder, staged_of_project};
 pub use rooms::{Rooms, remove};
 pub use view::FolderView;
 
@@ -115,11 +115,11 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         project::copy(order.project, &workspace.folder, order.hidden, order.skills)?;
     }
     for overlay in &order.case.room.overlays {
-        project::lay_over(overlay, &workspace.folder, order.skills)?;
+        project::lay_over(overlay, &workspace.folder, order.hidden, order.skills)?;
     }
     stage_skills(order, &mut workspace)?;
     for fixture in &order.case.room.files {
-        layers::fixture(fixture, &workspace.folder)?;
+        layers::fixture(fixture, &workspace.folder, order.hidden)?;
         if fixture.access == Access::ReadOnly {
             let path = fixture.to.under(&workspace.folder);
             workspace.read_only.extend(changes::digests(&path, &fixture.to));

@@ -1,39 +1,57 @@
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use super::{StageError, layers};
 use crate::model::SkillRef;
+use crate::own_files::OwnFiles;
 use crate::project_files::ProjectFiles;
 use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 
-/// Paths that hold evals, which would show an agent its answers.
+/// Paths that hold evals or what runs came to, which would show an agent its answers.
 #[derive(Debug, Clone, Default)]
 pub struct Hidden {
     paths: HashSet<PathBuf>,
+    own: Arc<OwnFiles>,
 }
 
 impl Hidden {
     /// Each by the path that was given and by where that leads: a skill may be reached both ways.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
-        Self { paths: paths.into_iter().flat_map(both).collect() }
+        Self { paths: paths.into_iter().flat_map(both).collect(), own: Arc::default() }
     }
 
-    pub(super) fn covers(&self, path: &Path) -> bool {
-        is_eval_file(path) || self.paths.contains(path)
+    /// These, and the files that this program wrote.
+    #[must_use]
+    pub fn and_own(self, own: OwnFiles) -> Self {
+        Self { own: Arc::new(own), ..self }
+    }
+
+    /// Whether an agent must not see a file of the project or of a skill.
+    pub fn covers(&self, path: &Path) -> bool {
+        is_eval_file(path) || self.paths.contains(path) || self.own.has_or_is_evals(path)
+    }
+
+    /// Whether this program wrote a file. Folders that evals give to agents may hold evals, but not these.
+    pub fn covers_as_own(&self, path: &Path) -> bool {
+        self.own.has(path)
+    }
+
+    /// The files that were left out because of what they hold, and not by their names or because this run
+    /// is about them: those that this program wrote, and evals.
+    pub fn left_out(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+        self.own.found()
     }
 }
 
 /// Copies a project without evals, credentials and the like, and without the skills under test. Files and
 /// folders keep their times.
 pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
-    let under_test = UnderTest::of(skills);
-    let listed = ProjectFiles::of(project, &|path, is_folder| {
-        is_folder && path == folder || under_test.has(path, is_folder) || hidden.covers(path)
-    });
+    let listed = staged_of_project(project, hidden, skills, Some(folder));
     for relative in &listed.folders {
         let to = folder.join(relative);
         std::fs::create_dir_all(&to).map_err(StageError::io("creating", &to))?;
@@ -48,10 +66,42 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
     Ok(())
 }
 
-/// Lays a folder over what is there: same paths are replaced, nothing is removed.
-pub fn lay_over(overlay: &Path, folder: &Path, skills: &[SkillRef]) -> Result<(), StageError> {
+/// What is staged of a project, for those who copy it and for those who ask whether it has changed: all but
+/// the workspace that it is staged in, should that lie in the project.
+pub fn staged_of_project(
+    project: &Path,
+    hidden: &Hidden,
+    skills: &[SkillRef],
+    workspace: Option<&Path>,
+) -> ProjectFiles {
     let under_test = UnderTest::of(skills);
-    layers::copy_tree(overlay, folder, &|path| under_test.has(path, path.is_dir()))
+    ProjectFiles::of(project, &|path, is_folder| {
+        Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers(path)
+    })
+}
+
+/// What is staged of a folder that an eval gives to agents.
+pub fn staged_of_folder(folder: &Path, hidden: &Hidden) -> impl Iterator<Item = ignore::DirEntry> {
+    let hidden = hidden.clone();
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| entry.depth() == 0 || !hidden.covers_as_own(entry.path()))
+        .build();
+    walk.flatten().filter(|entry| entry.depth() > 0)
+}
+
+/// Lays a folder over what is there: same paths are replaced, nothing is removed.
+pub fn lay_over(
+    overlay: &Path,
+    folder: &Path,
+    hidden: &Hidden,
+    skills: &[SkillRef],
+) -> Result<(), StageError> {
+    let under_test = UnderTest::of(skills);
+    layers::copy_tree(overlay, folder, &|path| {
+        hidden.covers_as_own(path) || under_test.has(path, path.is_dir())
+    })
 }
 
 /// The skills under test, to know their copies by: those must not stand in for what is staged, nor be there

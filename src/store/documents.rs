@@ -37,6 +37,10 @@ pub struct RunInfo {
     /// The run whose trials these are, where nothing was run and all was marked again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graded_from: Option<String>,
+    /// The earlier version of the skill that was under test, where a comparison put it back. Such a run
+    /// is in no trend unless it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier_skill: Option<String>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,

@@ -3,9 +3,11 @@ use std::path::{Path, PathBuf};
 
 use super::diff;
 use crate::model::{Digest, RelPath, Suite};
+use crate::own_files::OwnFiles;
 use crate::skill::{SKILL_FILE, is_eval_file, tidy};
 
-/// What a skill consists of: its files, without its evals and without what is not the skill's own.
+/// What a skill consists of: its files, without its evals, without reports of runs, and without what is not
+/// the skill's own.
 #[derive(Debug, Clone)]
 pub struct Contents {
     folder: PathBuf,
@@ -44,22 +46,23 @@ impl Contents {
         }
         let mut contents = Self { folder: folder.clone(), own: Vec::new(), others: Vec::new() };
         let mut bytes = 0;
-        contents.look_through(&folder, &mut bytes)?;
+        let written = OwnFiles::around([folder.as_path()]);
+        contents.look_through(&folder, &written, &mut bytes)?;
         contents.own.sort();
         contents.others.sort();
         Ok(contents)
     }
 
-    fn look_through(&mut self, at: &Path, bytes: &mut u64) -> Result<(), ContentsError> {
+    fn look_through(&mut self, at: &Path, written: &OwnFiles, bytes: &mut u64) -> Result<(), ContentsError> {
         let unreadable = |error| ContentsError::Unreadable { path: at.to_owned(), error };
         for entry in std::fs::read_dir(at).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
-            if self.is_left_out(&path, &metadata) {
+            if self.is_left_out(&path, &metadata) || written.has(&path) {
                 let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
                 self.others.push(relative);
             } else if metadata.is_dir() {
-                self.look_through(&path, bytes)?;
+                self.look_through(&path, written, bytes)?;
             } else {
                 let relative = path.strip_prefix(&self.folder).ok().and_then(Path::to_str);
                 let relative = relative.and_then(RelPath::new);

@@ -1,1 +1,215 @@
 //! Files that this program wrote are never staged and never part of a key.
+
+use std::path::Path;
+
+use practicum::report::{Form, REPORTS};
+
+use crate::common::{Project, Ran};
+
+/// Lists what is in its room, and says aloud whatever tells it the word that the check waits for.
+const AGENT: &str = r#"
+skill=$(ls .agents/skills 2>/dev/null | head -1)
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
+found=$(grep -rlE 'marz''ipan' . | sort | tr '\n' ' ')
+told=; if [ -n "$found" ]; then told="marz""ipan stands in $found"; fi
+echo "{\"type\":\"text\",\"text\":\"$told; files: $(find . -type f | sort | tr '\n' ' ')\"}"
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+const EVALS: &str = "\
+practicum: 1
+skill: ../skills/gull
+run: { agents: [own] }
+cases:
+  - { id: x, prompt: speak, files: [{ from: given, to: given }], checks: [{ contains: marzipan }] }
+";
+
+fn project() -> Project {
+    let project = Project::new(&[
+        ("skills/gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n"),
+        ("skills/gull/assets/notes.md", "Notes.\n"),
+        ("evals/given/letter.txt", "Dear all,\n"),
+        ("evals/e.practicum.yaml", EVALS),
+        ("docs/guide.md", "# Guide\n\nWritten by hand; practicum tests it.\n"),
+        ("data/run.json", "{\"schema_version\": 1, \"run\": \"a marathon\"}\n"),
+        ("agent.sh", AGENT),
+    ]);
+    let agent = project.path().join("agent.sh");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            agent.display()
+        ),
+    );
+    project
+}
+
+/// What the agent said of the latest run: what it found, and all files of its room.
+fn said(project: &Project) -> String {
+    let run = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
+    let latest = run.map(|run| run.path()).max().expect("a run");
+    let trial = std::fs::read_dir(latest.join("trials")).expect("trials").flatten().next().expect("a trial");
+    std::fs::read_to_string(trial.path().join("output.txt")).expect("an output")
+}
+
+/// The agent finds what it found at first, and no trial is run again for what lies about now.
+#[track_caller]
+fn changes_nothing(project: &Project, said_first: &str, what: &str) {
+    let ran = project.run(&["run", "evals"]).exits(1);
+    assert!(ran.stderr.contains("1 reuse, 0 run"), "{what}: {}", ran.stderr);
+    project.run(&["run", "evals", "--no-cache"]).exits(1);
+    assert_eq!(said(project), said_first, "{what}");
+}
+
+/// A command of a shell, which makes the files that it redirects to.
+fn shell(project: &Project, line: &str) -> Ran {
+    let practicum = project.practicum(&[]);
+    let mut shell = std::process::Command::new("/bin/sh");
+    let line = line.replace("practicum ", &format!("{} ", practicum.get_program().display()));
+    shell.args(["-c", &line]).current_dir(project.path()).env_clear();
+    shell.envs(practicum.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Ran::of(shell.output().expect("a shell"))
+}
+
+#[test]
+fn an_agent_does_not_find_its_answers_in_reports_of_earlier_runs() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    assert!(!first.contains("marzipan stands"), "{first}");
+    assert!(first.contains("./docs/guide.md") && first.contains("./data/run.json"), "{first}");
+    let places = ["", "docs", "skills/gull", "skills/gull/assets", "evals/given", "new/below"];
+    for report in REPORTS {
+        for place in places {
+            // Names that say nothing, because a name can be anything.
+            let name = match report.form {
+                Form::File(_) => Path::new(place).join(format!("{}.out", report.name)),
+                Form::Folder(_) => Path::new(place).join(format!("{}-out", report.name)),
+            };
+            project.run(&["report", "--format", report.name, "-o", &name.to_string_lossy()]).exits(0);
+        }
+    }
+    for (command, path) in [
+        ("export latest -o", "t.out"),
+        ("export latest --table checks -o", "docs/c.out"),
+        ("export latest --format csv -o", "t2.out"),
+        ("badge -o", "badge.out"),
+        ("badge --format shields -o", "docs/shields.out"),
+        ("convert evals/e.practicum.yaml --to native -o", "other.yaml"),
+        ("convert evals/e.practicum.yaml --to clauditor -o", "docs/other.json"),
+        ("compare latest latest --output", "compared.out"),
+    ] {
+        let words: Vec<&str> = command.split_whitespace().chain([path]).collect();
+        project.run(&words).exits(0);
+    }
+    changes_nothing(&project, &first, "written");
+    let ran = project.run(&["run", "evals"]).exits(1);
+    assert!(ran.stderr.contains("files that practicum wrote are not staged"), "{}", ran.stderr);
+    // Copies under other names, in other places.
+    let root = project.path().to_owned();
+    let walk = ignore::WalkBuilder::new(&root).standard_filters(false).build().flatten();
+    let copied =
+        walk.filter(|entry| entry.depth() == 1 && entry.file_type().is_some_and(|kind| kind.is_file()));
+    let copied: Vec<_> = copied
+        .map(ignore::DirEntry::into_path)
+        .filter(|path| path.extension().is_some_and(|ending| ending == "out"))
+        .collect();
+    assert!(copied.len() > 8, "{copied:?}");
+    for (number, path) in copied.iter().enumerate() {
+        std::fs::copy(path, root.join(format!("docs/renamed-{number}.txt"))).expect("copied");
+    }
+    std::fs::rename(root.join("skill-creator-out"), root.join("skills/iteration-1")).expect("moved");
+    changes_nothing(&project, &first, "copied and moved");
+}
+
+#[test]
+fn a_redirected_summary_is_not_a_change_of_the_project() {
+    let project = project();
+    for (line, reuses) in [
+        ("practicum run evals --json > summary.json", false),
+        ("practicum run evals --json > summary.json 2> err.log", true),
+        ("practicum run evals > all.txt 2>&1", true),
+        ("practicum run evals --json 2> err.log | cat > docs/piped.json; practicum run evals", true),
+    ] {
+        let ran = shell(&project, line);
+        let told = [ran.stderr, read(&project, "err.log"), read(&project, "all.txt")].concat();
+        assert!(!reuses || told.contains("1 reuse, 0 run"), "{line}: {told}");
+        assert!(!said(&project).contains("summary.json"), "{line}");
+        for seen in ["all.txt", "err.log"] {
+            let _ = std::fs::remove_file(project.path().join(seen));
+        }
+    }
+    // Killed before it could write anything, a run leaves an empty file.
+    shell(&project, "practicum run evals --no-cache --json > summary.json; : > summary.json");
+    assert!(project.run(&["run", "evals"]).exits(1).stderr.contains("1 reuse, 0 run"));
+}
+
+fn read(project: &Project, path: &str) -> String {
+    std::fs::read_to_string(project.path().join(path)).unwrap_or_default()
+}
+
+#[test]
+fn a_cassette_under_any_name_is_not_staged() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    project.write(
+        "docs/tape.txt",
+        "{\"line\":\"cassette\",\"schema_version\":1,\"practicum\":\"0.1.0\",\"recorded\":\"now\"}\n{\"line\":\"text\",\"digest\":\"d\",\"text\":\"marzipan\"}\n",
+    );
+    project.write("gull-workspace/v1/skill/SKILL.md", "marzipan");
+    project.write("skills/gull-workspace/history.json", "{\"versions\": []}");
+    project.write("skills/gull-workspace/grading/x.json", "{\"why\": \"marzipan\"}");
+    std::fs::remove_dir_all(project.path().join("gull-workspace")).expect("removed");
+    changes_nothing(&project, &first, "a cassette and a workspace");
+}
+
+#[test]
+fn evals_of_another_suite_are_not_staged_with_the_project() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    project.write("docs/more.yaml", EVALS);
+    project.write("docs/more.json", "{\"practicum\": 1, \"cases\": [{\"id\": \"marzipan\"}]}");
+    changes_nothing(&project, &first, "evals of other names");
+    let ran = project.run(&["run", "evals"]).exits(1);
+    assert!(
+        ran.stderr.contains("2 eval files beside those of this run are not staged: docs/more.json"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_changed_file_that_git_ignores_is_not_passed_over_in_a_given_folder() {
+    let project = project();
+    project.write(".gitignore", "*.log\n");
+    project.write("evals/given/app.log", "one\n");
+    project.run(&["run", "evals"]).exits(1);
+    assert!(said(&project).contains("./given/app.log"));
+    project.write("evals/given/app.log", "one, two\n");
+    let ran = project.run(&["run", "evals"]).exits(1);
+    assert!(!ran.stderr.contains("reuse"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_version_that_was_only_compared_with_is_in_no_trend() {
+    let project = project();
+    let git = |args: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false"];
+        let mut command = std::process::Command::new("git");
+        let done = command.args(identity).args(args).current_dir(project.path()).output().expect("git");
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    };
+    git(&["init", "-q"]);
+    git(&["add", "-A"]);
+    git(&["commit", "-qm", "first"]);
+    project.write("skills/gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee\n");
+    project.run(&["compare", "evals", "--against", "HEAD"]);
+    let points = |more: &[&str]| {
+        let trend = project.run(&[&["trend", "--json"], more].concat()).exits(0).json();
+        trend["points"].as_array().expect("points").len()
+    };
+    assert_eq!((points(&[]), points(&["--earlier-versions"])), (1, 2));
+}

@@ -1,1 +1,271 @@
 //! Reused trials count as the trials of the current plan.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use practicum::report::{Form, REPORTS};
+use proptest::prelude::*;
+use regex::Regex;
+use serde_json::Value;
+
+use crate::common::Project;
+
+/// Lists the skills that it finds, takes the first up if the prompt says fire, and says the prompt back.
+const AGENT: &str = r#"
+skill=$(ls .agents/skills 2>/dev/null | head -1)
+if [ -n "$skill" ]; then seen="\"$skill\""; fi
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"
+case "$1" in
+  *fire*) if [ -n "$skill" ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; fi ;;
+esac
+echo "{\"type\":\"text\",\"text\":\"You said: $1\"}"
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+const SKILL: &str = "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n";
+
+fn project(files: &[(&str, &str)]) -> Project {
+    let project = Project::new(files);
+    project.write("agent.sh", AGENT);
+    project.write("gull/SKILL.md", SKILL);
+    let agent = project.path().join("agent.sh");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+            agent.display()
+        ),
+    );
+    project
+}
+
+/// A native suite with these cases, each three times.
+fn suite(cases: &[&str]) -> String {
+    let cases: String = cases.iter().map(|case| format!("  - {case}\n")).collect();
+    format!(
+        "practicum: 1\nskill: gull\nworkspace: empty\nrun: {{ agents: [own], repeat: 3 }}\n\
+         gates: {{ pass_rate: 0.9 }}\ncases:\n{cases}"
+    )
+}
+
+const X: &str = "{ id: x, prompt: hello, checks: [{ contains: nothing like it }] }";
+const Y: &str = "{ id: y, prompt: good day, checks: [{ contains: good }] }";
+
+#[test]
+fn a_case_of_another_suite_is_not_counted_instead_of_its_own() {
+    let project = project(&[("a.practicum.yaml", &suite(&[X])), ("b.practicum.yaml", &suite(&[X, Y]))]);
+    project.run(&["run", "a.practicum.yaml"]).exits(1);
+    let ran = project.run(&["run", "b.practicum.yaml", "--json"]).exits(1);
+    assert!(ran.stderr.contains("3 reuse, 3 run"), "{}", ran.stderr);
+    let summary = ran.json();
+    let cases = summary["cases"].as_array().expect("cases");
+    let names: Vec<_> = cases.iter().map(|case| (&case["suite"], &case["id"], &case["runs"])).collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(cases.iter().all(|case| case["suite"] == "b"), "{names:?}");
+    assert_eq!((&summary["gates"][0]["suite"], &summary["gates"][0]["value"]), (&"b".into(), &0.5.into()));
+    // Everything that reads the record, and not the summary, knows the same.
+    let rows = project.run(&["export", "latest"]).exits(0).stdout;
+    assert_eq!((rows.lines().count(), rows.matches("\"suite\":\"b\"").count()), (6, 6), "{rows}");
+    assert!(
+        project.run(&["show", "latest", "x"]).exits(0).stdout.contains("taken over from run"),
+        "x is shown as reused"
+    );
+    project.run(&["grade", "latest"]).exits(1);
+    let parts = ["1/2", "2/2"].map(|part| {
+        let ran = project.run(&["run", "b.practicum.yaml", "--shard", part, "--json"]);
+        if ran.stdout.is_empty() { 0 } else { ran.json()["totals"]["trials"].as_u64().expect("trials") }
+    });
+    assert_eq!(parts.iter().sum::<u64>(), 6);
+}
+
+#[test]
+fn a_renamed_suite_is_not_incomplete_for_ever() {
+    let evals = |of: &str, name: &str| {
+        (
+            format!("{of}/{name}.yaml"),
+            format!(
+                "timestamp: 2026-03-02T09:15:00Z\nname: gull\nprompt: say {name}\nexpected: Says it.\nassertions:\n  - {{ type: contains, value: {name} }}\n"
+            ),
+        )
+    };
+    let (path, text) = evals("first", "one");
+    let project = project(&[(&path, &text)]);
+    let run = |folder: &str| project.run(&["run", folder, "--skill", "gull", "--agent", "own", "--json"]);
+    assert_eq!(run("first").exits(0).json()["totals"]["passed"], 3);
+    std::fs::rename(project.path().join("first"), project.path().join("second")).expect("renamed");
+    for _ in 0..2 {
+        let ran = run("second").exits(0);
+        assert!(ran.stderr.contains("3 reuse, 0 run"), "{}", ran.stderr);
+        let summary = ran.json();
+        assert_eq!(
+            (&summary["totals"]["passed"], &summary["cases"][0]["suite"]),
+            (&3.into(), &"second".into())
+        );
+    }
+}
+
+#[test]
+fn one_stored_trial_is_not_counted_as_two() {
+    let project = project(&[("a.practicum.yaml", &suite(&[X])), ("b.practicum.yaml", &suite(&[X]))]);
+    project.run(&["run", "a.practicum.yaml"]).exits(1);
+    let both = ["run", "a.practicum.yaml", "b.practicum.yaml"];
+    let ran = project.run(&both).exits(1);
+    assert!(ran.stderr.contains("3 reuse, 3 run"), "{}", ran.stderr);
+    let ran = project.run(&both).exits(1);
+    assert!(ran.stderr.contains("6 reuse, 0 run"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_skill_without_a_name_is_not_the_one_that_lies_elsewhere() {
+    let about = |skill: &str| {
+        format!(
+            "practicum: 1\nskill: {skill}\nworkspace: empty\ncases:\n  - {{ id: x, prompt: fire, activation: must }}\n"
+        )
+    };
+    let text = "---\ndescription: Speaks.\n---\n\nkee-ow\n";
+    let project =
+        project(&[("tern/SKILL.md", text), ("auk/SKILL.md", text), ("e.practicum.yaml", &about("tern"))]);
+    project.run(&["run", "e.practicum.yaml", "--agent", "own", "--no-probe"]).exits(0);
+    project.write("e.practicum.yaml", &about("auk"));
+    let ran = project.run(&["run", "e.practicum.yaml", "--agent", "own", "--no-probe"]).exits(0);
+    assert!(!ran.stderr.contains("reuse"), "{}", ran.stderr);
+}
+
+#[test]
+fn what_was_not_asked_for_then_is_not_missing_now() {
+    let links = "{ id: x, prompt: \"see http://127.0.0.1/a\", checks: [{ contains: see }, { urls_reachable: 1, required: false }] }";
+    let project = project(&[("e.practicum.yaml", &suite(&[links]))]);
+    project.run(&["run", "e.practicum.yaml"]).exits(0);
+    assert!(project.run(&["run", "e.practicum.yaml"]).exits(0).stderr.contains("3 reuse, 0 run"));
+    let ran = project.run(&["run", "e.practicum.yaml", "--allow-network"]).exits(0);
+    assert!(!ran.stderr.contains("reuse"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_reused_failure_ends_a_run_that_ends_with_the_first() {
+    let project = project(&[("a.practicum.yaml", &suite(&[X, Y]))]);
+    project.run(&["run", "a.practicum.yaml"]).exits(1);
+    let trials = |more: &[&str]| {
+        let ran =
+            project.run(&[&["run", "a.practicum.yaml", "--fail-fast", "-j", "1", "--json"], more].concat());
+        ran.json()["totals"].clone()
+    };
+    assert_eq!(trials(&[]), trials(&["--no-cache"]));
+}
+
+/// What can stand in two suites, and be changed between them.
+const CASES: [&str; 7] = [
+    X,
+    Y,
+    "{ id: z, group: g, prompt: speak and fire, activation: must, checks: [{ contains: speak }] }",
+    "{ id: quiet, prompt: say nothing, activation: must_not }",
+    "{ id: rate, prompt: wake up, activation: must, pass_when: { fire_rate: 0.5 } }",
+    "{ id: extra, prompt: hello again, checks: [{ contains: hello }, { contains: bye, required: false, name: polite }] }",
+    "{ id: tally, prompt: fire, activation: either, pass_when: tally, checks: [{ contains: fire }] }",
+];
+
+fn some_cases() -> impl Strategy<Value = Vec<usize>> {
+    proptest::sample::subsequence((0..CASES.len()).collect::<Vec<usize>>(), 1..=4)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 8, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_run_from_the_cache_says_what_a_fresh_one_says(first in some_cases(), second in some_cases(), both in any::<bool>()) {
+        let of = |cases: &[usize]| suite(&cases.iter().map(|case| CASES[*case]).collect::<Vec<&str>>());
+        let project = project(&[("a.practicum.yaml", &of(&first)), ("b.practicum.yaml", &of(&second))]);
+        project.run(&["run", "a.practicum.yaml", "--no-probe", "-j", "4"]);
+        let mut args = vec!["run", "b.practicum.yaml", "--no-probe", "-j", "4", "--arm", "with"];
+        if both {
+            args.insert(1, "a.practicum.yaml");
+        }
+        let reused = Outcome::of(&project, &args);
+        let fresh = Outcome::of(&project, &[&args[..], &["--no-cache"]].concat());
+        prop_assert_eq!(fresh.reused, None);
+        prop_assert!(reused.reused.is_some() == (both || first.iter().any(|case| second.contains(case))));
+        prop_assert_eq!(reused.code, fresh.code);
+        prop_assert_eq!(reused.reports.keys().collect::<Vec<_>>(), fresh.reports.keys().collect::<Vec<_>>());
+        for (name, text) in &fresh.reports {
+            prop_assert_eq!(&reused.reports[name], text, "{}", name);
+        }
+    }
+}
+
+/// What a run came to, by its exit code and every file of every report.
+struct Outcome {
+    code: i32,
+    reused: Option<String>,
+    reports: BTreeMap<String, String>,
+}
+
+impl Outcome {
+    fn of(project: &Project, args: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let orders: Vec<String> = REPORTS
+            .iter()
+            .map(|report| format!("{}={}", report.name, folder.path().join(report.name).display()))
+            .collect();
+        let mut args = args.to_vec();
+        orders.iter().for_each(|order| args.extend(["--report", order]));
+        let ran = project.run(&args);
+        let mut reports = BTreeMap::new();
+        for report in REPORTS {
+            let path = folder.path().join(report.name);
+            let files = match report.form {
+                Form::File(_) => vec![path],
+                Form::Folder(_) => files_below(&path),
+            };
+            for file in files {
+                let name = file.strip_prefix(folder.path()).expect("below").display().to_string();
+                let text = std::fs::read_to_string(&file)
+                    .unwrap_or_else(|error| panic!("{name}: {error}\n{}", ran.stderr));
+                reports.insert(name, without_times(&text, folder.path()));
+            }
+        }
+        let reused = ran.stderr.lines().find(|line| line.contains(" reuse, ")).map(str::to_owned);
+        Self { code: ran.code, reused, reports }
+    }
+}
+
+fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let walk = ignore::WalkBuilder::new(folder).standard_filters(false).build().flatten();
+    let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    files.map(ignore::DirEntry::into_path).collect()
+}
+
+/// A report without the ids of runs and whatever a clock says.
+fn without_times(text: &str, folder: &Path) -> String {
+    if let Ok(mut document) = serde_json::from_str::<Value>(text) {
+        clear(&mut document);
+        return format!("{document:#}");
+    }
+    let mut text = text.replace(&folder.display().to_string(), "FOLDER");
+    for (pattern, with) in [
+        (r"\d{8}-\d{9}-[0-9a-f]{6}", "RUN"),
+        (r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?", "WHEN"),
+        (r"\d+(\.\d+)?(e-\d+)?(&thinsp;|&nbsp;| |\u{202f})?(s|ms)\b", "TIME"),
+        (r#"time="[\d.]+""#, "TIME"),
+        (r"(?m)^((?:[^,\n]*,){12})[\d.e-]+,", "${1}TIME,"),
+    ] {
+        text = Regex::new(pattern).expect("a pattern").replace_all(&text, with).into_owned();
+    }
+    text
+}
+
+fn clear(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let of_clock =
+                    ["seconds", "duration", "time", "started"].iter().any(|word| key.contains(word));
+                match of_clock || key == "run" {
+                    true => *value = Value::Null,
+                    false => clear(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(clear),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}

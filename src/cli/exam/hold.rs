@@ -1,6 +1,6 @@
 //! From what is to be carried out to what came of it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -16,8 +16,10 @@ use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
 use crate::model::SandboxMode;
+use crate::own_files::{self, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
+use crate::report::safe;
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 use crate::stage::{Hidden, Rooms};
@@ -29,7 +31,13 @@ impl Carrying {
     pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
         self.gates.apply(&mut errand.plan.suites);
         let walls = setting(&errand.layers, &SANDBOX)?;
-        let prior = errand.prior(walls, &self.env, !self.no_cache, self.trust);
+        let hidden = errand.hidden();
+        let prior = self.prior(&errand, walls, &hidden);
+        let left_out = left_out(&hidden, &errand.project);
+        if !self.quiet {
+            left_out.iter().for_each(|note| say!("note: {}", safe(note)));
+        }
+        errand.notices.extend(left_out);
         let scrubber = errand.scrubber();
         let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
         let jobs = setting(&errand.layers, &JOBS)?;
@@ -66,13 +74,13 @@ impl Carrying {
             let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
             intake::need_judges(cases, &plan.suites, &suites)?;
         }
-        let run_dir = errand.open_run(id)?;
+        let run_dir = errand.open_run(id, self.earlier_skill.as_deref())?;
+        own_files::remember_beginning();
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
         let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(scrubber.clone())?)];
         sinks.push(Box::new(IndexSink::new(&errand.project, &run_dir)));
         sinks.extend(progress(self.quiet, errand.plan.suites.len(), &errand.environment));
-        let hidden = errand.hidden();
         let Errand { plan, agents, environment, .. } = errand;
         let summary = runtime.block_on(async {
             let exam = Exam {
@@ -111,20 +119,50 @@ impl Carrying {
         }
         Ok(Some(Held { summary, run_dir }))
     }
+
+    /// What need not run.
+    fn prior(&self, errand: &Errand, walls: SandboxMode, hidden: &Hidden) -> Prior {
+        let Errand { plan, agents, environment, ask, project, resumed, .. } = errand;
+        let keys = Keys::new(plan, agents, environment, walls, &self.env, self.allow_network, hidden);
+        let mut keys = keys.with_plugin_code(self.trust);
+        let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
+        // A cassette is made, and played, by what is asked now.
+        let taped = ask.record.is_some() || ask.replay.is_some();
+        let cache = (!taped).then(|| Cache::of(project));
+        Prior::look_up(plan, keys, resumed.as_ref(), cache, !self.no_cache)
+    }
+}
+
+/// Of more files than this only the number is told.
+const MOST_NAMED: usize = 5;
+
+/// What is not staged because of what it holds, in words.
+fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
+    let (written, evals) = hidden.left_out();
+    let named = |paths: &[PathBuf]| {
+        let names = paths
+            .iter()
+            .take(MOST_NAMED)
+            .map(|path| path.strip_prefix(project).unwrap_or(path).display().to_string());
+        let names = names.collect::<Vec<String>>().join(", ");
+        match paths.len().saturating_sub(MOST_NAMED) {
+            0 => names,
+            more => format!("{names} and {more} more"),
+        }
+    };
+    let told = [
+        (&written, "file that practicum wrote is", "files that practicum wrote are"),
+        (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
+    ];
+    let some = told.into_iter().filter(|(paths, ..)| !paths.is_empty());
+    some.map(|(paths, one, many)| {
+        let what = if paths.len() == 1 { one } else { many };
+        format!("{} {what} not staged: {}", paths.len(), named(paths))
+    })
+    .collect()
 }
 
 impl Errand {
-    /// What need not run.
-    fn prior(&self, walls: SandboxMode, pass_env: &[String], cached: bool, plugin_code: bool) -> Prior {
-        let keys = Keys::new(&self.plan, &self.agents, &self.environment, walls, pass_env);
-        let mut keys = keys.with_plugin_code(plugin_code);
-        let keys = self.plan.trials.iter().map(|trial| keys.of(trial)).collect();
-        // A cassette is made, and played, by what is asked now.
-        let taped = self.ask.record.is_some() || self.ask.replay.is_some();
-        let cache = (!taped).then(|| Cache::of(&self.project));
-        Prior::look_up(&self.plan, keys, self.resumed.as_ref(), cache, cached)
-    }
-
     fn probes(&self, prior: &Prior) -> anyhow::Result<Plan> {
         Ok(match setting(&self.layers, &PROBE)? {
             true => intake::probes(&self.plan, prior, &self.ask)?,
@@ -150,7 +188,7 @@ impl Errand {
     }
 
     /// A new record, or that of the run that is gone on with, cleared of what it left behind.
-    fn open_run(&self, id: String) -> anyhow::Result<RunDir> {
+    fn open_run(&self, id: String, earlier_skill: Option<&str>) -> anyhow::Result<RunDir> {
         if let Some(run) = &self.resumed {
             if Live::read(run.path()).is_some_and(|live| live.is_running()) {
                 bail!("run {} is still going on", run.id());
@@ -161,18 +199,26 @@ impl Errand {
         let run = RunDir::create(&self.project, id)?;
         let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
         let replayed = self.ask.replay.is_some();
-        run.write_info(&RunInfo { replayed, ..info(&self.plan, &run, scripted, self.notices.clone()) })?;
+        let earlier_skill = earlier_skill.map(str::to_owned);
+        let info = info(&self.plan, &run, scripted, self.notices.clone());
+        run.write_info(&RunInfo { replayed, earlier_skill, ..info })?;
         Ok(run)
     }
 
-    /// The evals and all that tells of their answers.
+    /// The evals and all that tells of their answers, reports of earlier runs too.
     fn hidden(&self) -> Hidden {
         let suites = self.plan.suites.iter().flat_map(|planned| {
             let scripts = [&planned.suite.run.script, &planned.script].into_iter().flatten();
             std::iter::once(&planned.suite.origin.path).chain(scripts).cloned()
         });
         let given = [&self.ask.script, &self.ask.record, &self.ask.replay].into_iter().flatten();
-        Hidden::new(suites.chain(given.filter_map(absolute)))
+        let skills = self.plan.suites.iter().flat_map(|planned| {
+            let skills = planned.suite.skills.iter().chain(&planned.suite.rivals);
+            skills.filter_map(|skill| skill.path.as_deref())
+        });
+        let projects = self.plan.suites.iter().map(|planned| planned.project.as_path());
+        let own = OwnFiles::around(projects.chain(skills).chain([self.project.as_path()]));
+        Hidden::new(suites.chain(given.filter_map(absolute))).and_own(own)
     }
 }
 

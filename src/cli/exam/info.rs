@@ -44,6 +44,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         folder: std::env::current_dir().unwrap_or_default(),
         notices,
         graded_from: None,
+        earlier_skill: None,
         replayed: false,
     }
 }

@@ -81,7 +81,9 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let run_dir = RunDir::create(&project, RunDir::new_id(jiff::Timestamp::now()))?;
     let graded_from = Some(from.id().to_owned());
     let (scripted, replayed) = (made.scripted, made.replayed);
-    let mut again = RunInfo { graded_from, replayed, ..info(&plan, &run_dir, scripted, notices) };
+    let earlier_skill = made.earlier_skill.clone();
+    let again = info(&plan, &run_dir, scripted, notices);
+    let mut again = RunInfo { graded_from, replayed, earlier_skill, ..again };
     // What ran is the skill as it was then, whatever has become of it.
     for suite in &mut again.suites {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);

@@ -1,6 +1,7 @@
 use std::io::Write;
 
 use crate::model::{CaseStanding, CaseSummary, CheckResult, FireRate, Standing, Verdict, counted};
+use crate::own_files::MARK;
 use crate::report::figures;
 use crate::report::markup::{cut, markdown};
 use crate::report::results::Results;
@@ -80,7 +81,8 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     troubles(results, out)?;
     findings(results, out)?;
-    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
+    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))?;
+    writeln!(out, "{MARK}")
 }
 
 /// The cases that did not pass, folded, each with what was wrong the first time.

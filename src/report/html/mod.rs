@@ -15,6 +15,7 @@ use crate::model::{
     ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, GateResult, ProbeRecord, Rivals,
     SkillJudged, Standing, Totals, counted,
 };
+use crate::own_files::MARK;
 use crate::stats::{f1_band, rate_band};
 
 pub static REPORT: Report = Report {
@@ -40,7 +41,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let title = html(&figures::suites(&names));
     write!(
         out,
-        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+        "<!doctype html>\n{MARK}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
          style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\

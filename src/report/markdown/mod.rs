@@ -8,6 +8,7 @@ use std::io::Write;
 use super::markup::{cut, markdown as plain};
 use super::{Form, Report, Results, figures, when};
 use crate::model::{Estimate, SkillJudged, Standing, Totals};
+use crate::own_files::MARK;
 
 pub static REPORT: Report = Report {
     name: "md",
@@ -56,7 +57,8 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     cases::write(results, out)?;
     doubts(results, out)?;
     findings(results, out)?;
-    methodology(results, out)
+    methodology(results, out)?;
+    writeln!(out, "\n{MARK}")
 }
 
 fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {

@@ -68,6 +68,8 @@ struct Asked {
     scripted: bool,
     #[serde(default)]
     replayed: bool,
+    #[serde(default)]
+    earlier_skill: Option<String>,
 }
 
 impl<'b> Batch<'b> {
@@ -90,10 +92,10 @@ impl<'b> Batch<'b> {
             .ok()
             .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
             .unwrap_or_default();
-        let Asked { started, scripted, replayed } = asked;
+        let Asked { started, scripted, replayed, earlier_skill } = asked;
         change.execute(
-            "INSERT INTO runs (id, started, scripted, replayed) VALUES (?1, ?2, ?3, ?4)",
-            params![id, started, scripted, replayed],
+            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![id, started, scripted, replayed, earlier_skill],
         )?;
         Ok(Self { change, run, id, n: change.last_insert_rowid(), bytes: 0 })
     }

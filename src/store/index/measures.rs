@@ -108,6 +108,8 @@ pub struct Scope {
     pub case: Option<String>,
     pub agent: Option<String>,
     pub arm: Option<String>,
+    /// Also runs of an earlier version of the skill, made only to be compared with.
+    pub earlier_skills: bool,
 }
 
 /// A run's number.
@@ -138,13 +140,14 @@ impl Index {
         if scope.arm.is_none() {
             conditions.push_str(" AND arm <> 'without'");
         }
+        let of_run = if scope.earlier_skills { "1" } else { "earlier_skill IS NULL" };
         // The conditions stand there twice: first to find the newest runs, then to add up only those.
         let limit = Value::Integer(i64::try_from(runs).unwrap_or(i64::MAX));
         values = [values.clone(), vec![limit], values].concat();
         let sql = format!(
             "WITH newest AS (
                  SELECT n, id, started FROM runs
-                 WHERE EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
+                 WHERE {of_run} AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
                  ORDER BY id DESC LIMIT ?)
              SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0)
              FROM newest JOIN trials ON trials.run = newest.n
