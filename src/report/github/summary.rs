@@ -14,7 +14,8 @@ const LONGEST_TEXT: usize = 300;
 /// The same with a line by which a later comment finds this one and takes its place.
 pub fn comment(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "<!-- practicum:{} -->", marker(&results.suites().join(",")))?;
-    write(results, out)
+    write(results, out)?;
+    writeln!(out, "{MARK}")
 }
 
 /// A name that cannot end the comment it stands in.
@@ -81,8 +82,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     }
     troubles(results, out)?;
     findings(results, out)?;
-    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))?;
-    writeln!(out, "{MARK}")
+    writeln!(out, "\n<sub>Run {} by practicum {}.</sub>", summary.run, markdown(&results.info.practicum))
 }
 
 /// The cases that did not pass, folded, each with what was wrong the first time.
