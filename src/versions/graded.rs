@@ -2,7 +2,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use super::Contents;
-use super::history::{History, Version};
+use super::history::{GRADED, History, Version};
 use super::workspace::{VersionsError, Workspace};
 use crate::git_ref;
 use crate::model::Digest;
@@ -65,7 +65,7 @@ impl Ledger {
                 let number = number.ok_or(VersionsError::NoVersion(u32::MAX))?;
                 let entry = entry(number, &skill.when)?;
                 let description = match is_now {
-                    Some(_) if number > 0 => "graded".to_owned(),
+                    Some(_) if number > 0 => GRADED.to_owned(),
                     Some(_) | None => entry.description.clone(),
                 };
                 Version { git_hash: is_now.and_then(commit_of), description, ..entry }

@@ -47,6 +47,9 @@ impl Version {
 
 pub const FILE: &str = "history.json";
 
+/// The description of a version that was graded and kept before anyone said what it is.
+pub const GRADED: &str = "graded";
+
 impl History {
     /// What the workspace says; nothing if there is none yet.
     pub fn read(workspace: &Path) -> Result<Self, String> {

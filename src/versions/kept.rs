@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::history::{History, Version};
+use super::history::{GRADED, History, Version};
 use super::workspace::{VersionsError, Workspace};
 use super::{Contents, Score, files, skill_creator, swap};
 use crate::git_ref;
@@ -112,7 +112,10 @@ impl Versions {
         let known = self.workspace.find(history, &digest);
         let next = history.next_number();
         let known = known.and_then(|number| history.versions.iter_mut().find(|kept| kept.version == number));
+        // A version that only a report kept gets the words of the first who has any.
+        let is_named = |known: &Version| known.description != GRADED || description.is_empty();
         if let Some(known) = &known
+            && is_named(known)
             && self.workspace.files_of(known).is_ok()
         {
             return Ok(Taken { version: known.version, new: false });

@@ -89,9 +89,9 @@ fn a_skill_that_nobody_kept_is_a_version_of_its_own_and_known_again() {
     let known = [version(0, "base", true, false), version(1, "second", true, false)];
     for _ in 0..2 {
         graded_into(&project, WORKSPACE);
-        let third = version(2, "graded, not kept", false, true);
+        let third = version(2, "graded", false, true);
         assert_eq!(versions(&project, WORKSPACE), [&known[..], &[third]].concat());
-        assert!(!project.path().join(WORKSPACE).join("v2/skill").exists(), "no snapshot is invented");
+        assert!(read(&project, &format!("{WORKSPACE}/v2/skill/SKILL.md")).contains("Third."));
     }
     project.run(&["snapshot", "skills/alt-text", "-m", "third"]).exits(0);
     let third = version(2, "third", false, true);
@@ -112,8 +112,18 @@ fn a_skill_without_versions_has_its_commit_named_while_it_is_just_that() {
     );
     project.write(SKILL, &format!("{}\nMore.\n", read(&project, SKILL)));
     graded_into(&project, "out");
-    let expected = [version(0, "baseline", true, true), version(1, "graded, not kept", false, true)];
+    let expected = [version(0, "baseline", true, true), version(1, "graded", false, true)];
     assert_eq!(versions(&project, "out"), expected);
+}
+
+#[test]
+fn a_skill_that_changed_since_is_not_kept_for_the_version_that_ran() {
+    let project = alt_text();
+    project.run(&["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"]).exits(0);
+    project.write(SKILL, &format!("{}\nMore.\n", read(&project, SKILL)));
+    reported_into(&project, "out");
+    assert_eq!(versions(&project, "out"), [version(0, "baseline", false, true)]);
+    assert!(!project.path().join("out/v0/skill").exists(), "these are not the files that were graded");
 }
 
 #[test]
