@@ -3,6 +3,7 @@
 //! In: paths. Out: `Found`, a file and the folder its suite begins at. Never: parses a file.
 
 use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
@@ -38,7 +39,8 @@ pub struct Search {
     pub paths: Vec<PathBuf>,
     /// Where the evals of a skill are, if the user says so.
     pub evals: Option<PathBuf>,
-    pub home: Option<PathBuf>,
+    /// Skillet's own folder, usually `~/.skillet`: a bare name may be a folder of its evals.
+    pub skillet: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -66,14 +68,17 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
     let mut found = Vec::new();
     let mut searched = Vec::new();
     if let Some(evals) = &search.evals {
-        let path = absolute(evals);
+        let path = skillet_folder(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute(evals));
         found.extend(named(&path, &mut searched)?);
     } else {
         for path in &search.paths {
-            let path = skillet_folder(path, search.home.as_deref()).unwrap_or_else(|| absolute(path));
+            let path = skillet_folder(path, search.skillet.as_deref()).unwrap_or_else(|| absolute(path));
             match (skill_at(&path), spec_of_command(&path)) {
                 (Some(skill), _) => found.extend(of_skill(&skill, &project_of(&skill), &mut searched)?),
                 (None, Some(spec)) => found.extend(named(&spec, &mut searched)?),
+                (None, None) if is_command(&path) => {
+                    found.extend(of_command(&path, &project_of(&path), &mut searched)?);
+                }
                 (None, None) => found.extend(named(&path, &mut searched)?),
             }
         }
@@ -89,20 +94,36 @@ impl Search {
     /// The skill whose evals the user says are elsewhere.
     pub fn skill_of_evals(&self) -> Option<PathBuf> {
         match (&self.evals, self.paths.as_slice()) {
-            (Some(_), [path]) => skill_at(&absolute(path)),
+            (Some(_), [path]) => given_skill(path),
             (Some(_) | None, _) => None,
         }
     }
+
+    /// The skills among what the user names: the evals of each are about it, unless they say otherwise.
+    pub fn named_skills(&self) -> Vec<PathBuf> {
+        self.paths.iter().filter_map(|path| given_skill(path)).collect()
+    }
+}
+
+/// The skill folder or command file that a path names.
+fn given_skill(path: &Path) -> Option<PathBuf> {
+    let path = absolute(path);
+    skill_at(&path).or_else(|| is_command(&path).then_some(path))
+}
+
+/// Whether a path is a command file: no eval is written in Markdown.
+fn is_command(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md") && path.is_file()
 }
 
 fn absolute(path: &Path) -> PathBuf {
     tidy(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// What is nothing here may be a folder of `~/.skillet/evals`.
-fn skillet_folder(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// What is nothing here may be a folder or file of Skillet's own evals.
+fn skillet_folder(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
     let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
-    let folder = home?.join(".skillet/evals").join(path);
+    let folder = absolute(&skillet?.join("evals").join(path));
     (bare && folder.is_dir()).then_some(folder)
 }
 
@@ -170,6 +191,26 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     Ok(for_skill(places.into_values().flatten().collect(), skill))
 }
 
+/// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`
+/// beside it, or in the project's `evals`.
+fn of_command(file: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Vec<Found>, DiscoverError> {
+    let folder = file.parent().unwrap_or(file);
+    let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(Vec::new()) };
+    for place in [folder.to_owned(), folder.join("evals"), project.join("evals")] {
+        let files = ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
+        let own_folder = place.join(name);
+        searched.push(place);
+        if let Some(suite) = files.iter().find(|file| file.is_file()) {
+            return Ok(for_skill(named(suite, searched)?, file));
+        }
+        let found = if own_folder.is_dir() { below(&own_folder) } else { Vec::new() };
+        if !found.is_empty() {
+            return Ok(for_skill(found, file));
+        }
+    }
+    Ok(Vec::new())
+}
+
 fn for_skill(found: Vec<Found>, skill: &Path) -> Vec<Found> {
     found.into_iter().map(|found| Found { skill: Some(skill.to_owned()), ..found }).collect()
 }
@@ -191,7 +232,10 @@ fn below(folder: &Path) -> Vec<Found> {
         .git_exclude(false)
         .follow_links(false)
         .threads(threads)
-        .filter_entry(|entry| entry.depth() == 0 || !LEFT_OUT.iter().any(|name| entry.file_name() == *name))
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            entry.depth() == 0 || !(LEFT_OUT.iter().any(|known| name == *known) || is_for_review(name))
+        })
         .build_parallel();
     walk.run(|| {
         Box::new(|entry| {
@@ -207,6 +251,11 @@ fn below(folder: &Path) -> Vec<Found> {
         })
     });
     without_doubles(found.into_inner().unwrap_or_default())
+}
+
+/// Whether a file or folder holds cases that a model proposed and nobody has accepted yet.
+fn is_for_review(name: &OsStr) -> bool {
+    name.to_string_lossy().contains(".candidates")
 }
 
 /// A link is what it leads to.
@@ -298,7 +347,7 @@ mod tests {
         let search = Search {
             paths: vec![if ask == "bare" { ask.into() } else { root.join(ask) }],
             evals: evals.map(|evals| root.join(evals)),
-            home: Some(root.join("home")),
+            skillet: Some(root.join("home/.skillet")),
         };
         let relative = |path: &Path| path.strip_prefix(&root).expect("below").display().to_string();
         match discover(&search, &|_| root.clone()) {

@@ -11,9 +11,9 @@ pub use about_skill::{SkillText, judge_skill};
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
-    Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given, Judging, Leave,
-    Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite, TrialRecord, Usage,
-    Verdict, Why, WorkspaceView,
+    Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, Expect, Finding, Fired, Given,
+    Judging, Leave, Need, Observation, Prediction, Remarks, Rule, Scale, SkillUse, Stimulus, Suite,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;

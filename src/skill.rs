@@ -102,7 +102,9 @@ fn locate(path: &Path) -> Option<(PathBuf, Form)> {
 pub fn place_name(file: &Path, form: Form) -> String {
     let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
     let name = match form {
-        Form::Folder => file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned()),
+        Form::Folder => {
+            file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
+        }
         Form::Command => {
             let below = commands_folder(&file).and_then(|folder| file.strip_prefix(folder).ok());
             let below = below.or_else(|| file.file_name().map(Path::new)).map(|path| path.with_extension(""));
@@ -131,11 +133,20 @@ fn commands_folder(file: &Path) -> Option<&Path> {
     folders().find(is_agents).or_else(|| inside.filter(is_commands).next())
 }
 
+/// Whether a file is a command by its place and ending: Markdown in a folder of commands.
+pub fn is_command_file(file: &Path) -> bool {
+    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let name = file.file_name().unwrap_or_default();
+    let is_text = file.extension().is_some_and(|ending| ending == "md");
+    is_text && !name.eq_ignore_ascii_case(SKILL_FILE) && commands_folder(&file).is_some()
+}
+
 /// Where the command of this name lies below a folder of commands. `None` if no part of the name could be a
 /// file's name: a name from a hostile file must not become a path.
 pub fn command_path(name: &str) -> Option<RelPath> {
     let parts: Vec<&str> = name.split(':').collect();
-    let plain = |part: &&str| RelPath::new(part).is_some_and(|path| path.as_str() == *part) && !part.contains('/');
+    let plain =
+        |part: &&str| RelPath::new(part).is_some_and(|path| path.as_str() == *part) && !part.contains('/');
     parts.iter().all(plain).then(|| RelPath::new(&format!("{}.md", parts.join("/")))).flatten()
 }
 
@@ -178,6 +189,12 @@ pub fn is_workspace(folder: &Path) -> bool {
     beside.join(SKILL_FILE).is_file()
         || skill == "commands" && beside.is_dir()
         || folder.with_file_name(format!("{skill}.md")).is_file()
+}
+
+/// Where the first evals of a skill are written: in its folder, or beside a command file.
+pub fn evals_folder(skill: &Path) -> PathBuf {
+    let folder = if skill.is_file() { skill.parent().unwrap_or(skill) } else { skill };
+    folder.join("evals")
 }
 
 /// A path without `.` and `..`, by its letters alone.

@@ -46,6 +46,7 @@ pub fn agent() -> Agent {
     ]);
     let model = words(&["--model", "{model}"]);
     let append = words(&["--append-system-prompt", "{append_system}"]);
+    let tools = words(&["--tools", "{tools}"]);
     let prompt = words(&["-p", "{prompt}"]);
     Agent {
         name: "claude".to_owned(),
@@ -56,8 +57,9 @@ pub fn agent() -> Agent {
             words(&["--session-id", "{session}"]),
             model.clone(),
             append.clone(),
+            tools.clone(),
         ],
-        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append],
+        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append, tools],
         decoder: &STREAM,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [

@@ -21,6 +21,7 @@ mod compare;
 mod completions;
 mod confined;
 mod convert;
+mod create;
 mod doctor;
 mod evals;
 mod exam;
@@ -137,6 +138,8 @@ enum Command {
     Convert(convert::Args),
     /// Look at what this machine has: agents, logins, sandbox, disk
     Doctor(doctor::Args),
+    /// Draft a first skill from evals that are there before it
+    Create(create::Args),
     /// Write the first evals of a skill, for its author to go on from
     Init(init::Args),
     /// List the formats that has_format checks and field formats know by name
@@ -197,6 +200,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
         Command::Doctor(args) => doctor::main(args),
+        Command::Create(args) => create::main(&args),
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),

@@ -69,7 +69,11 @@ struct StagedNames {
 impl StagedNames {
     fn has(&mut self, name: &str, suite: &Suite, case: &Case, project: &Path, more: &[SkillRef]) -> bool {
         // A script may put commands wherever agents look for them.
-        if case.room.setup.as_ref().is_some_and(|script| script.contains("commands/") || script.contains(".claude"))
+        if case
+            .room
+            .setup
+            .as_ref()
+            .is_some_and(|script| script.contains("commands/") || script.contains(".claude"))
         {
             return true;
         }
@@ -80,12 +84,14 @@ impl StagedNames {
         let project = (case.room.base == Base::Project).then_some(project);
         let folders = project.into_iter().chain(case.room.overlays.iter().map(PathBuf::as_path));
         let fixtures = case.room.files.iter().filter_map(|file| name_of(Path::new(file.to.as_str())));
-        folders.into_iter().any(|folder| self.in_folder(folder).contains(name)) || fixtures.into_iter().any(|known| known == name)
+        folders.into_iter().any(|folder| self.in_folder(folder).contains(name))
+            || fixtures.into_iter().any(|known| known == name)
     }
 
     /// Whether a skill can be called so: by its own name, or behind its plugin's.
     fn is_called(&mut self, skill: &SkillRef, name: &str) -> bool {
-        let of_plugin = |plugin: &String| name.strip_prefix(plugin.as_str()).is_some_and(|rest| rest.starts_with(':'));
+        let of_plugin =
+            |plugin: &String| name.strip_prefix(plugin.as_str()).is_some_and(|rest| rest.starts_with(':'));
         if skill.name == name || skill.plugin.as_ref().is_some_and(of_plugin) {
             return true;
         }

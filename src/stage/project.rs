@@ -90,7 +90,8 @@ struct UnderTest {
 impl UnderTest {
     fn of(skills: &[SkillRef]) -> Self {
         let paths = skills.iter().filter_map(|skill| skill.path.as_deref());
-        let commands = paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == Form::Command));
+        let commands =
+            paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == Form::Command));
         let both = |skill: Skill| {
             let staged = Path::new(layers::COMMANDS).join(layers::command_file(&skill.name));
             [skill.file.canonicalize().unwrap_or(skill.file), staged]

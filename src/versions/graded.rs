@@ -103,9 +103,9 @@ fn entry(number: u32, when: &str) -> Result<Version, VersionsError> {
     })
 }
 
-/// The commit that holds a skill as it is. Only a folder can be looked at.
+/// The commit that holds a skill as it is.
 fn commit_of(skill: &Path) -> Option<String> {
-    git_ref::commit_of(Contents::of(skill).ok()?.folder())
+    git_ref::commit_of(&Contents::of(skill).ok()?.skill())
 }
 
 #[cfg(test)]
