@@ -160,9 +160,9 @@ pub fn settle(
         }
         if let Some(base) = chosen_workspace(&settings.workspace, &suite) {
             project = project_of_workspace(base, &suite, project);
-            if base == Base::Project
-                && Some(project.as_path()) == layers.environment().get("HOME").map(Path::new)
-            {
+            let is_home = Some(project.as_path()) == layers.environment().get("HOME").map(Path::new);
+            let is_project = ["practicum.toml", ".git"].iter().any(|name| project.join(name).exists());
+            if base == Base::Project && is_home && !is_project {
                 problems.push("the project is your home folder, which is not copied for agents".to_owned());
             }
             suite.cases.iter_mut().for_each(|case| case.room.base = base);

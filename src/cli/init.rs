@@ -73,6 +73,8 @@ fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
     let loaded = dialects::load_text(&native.path, native.content, &place);
     let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
     suite.name = first_evals::stem(skill);
+    // A spec is known by the name of its file, which a command's name with its folders is not.
+    suite.skills.iter_mut().for_each(|known| known.name = first_evals::stem(skill));
     let dialect = dialects::dialect(format).with_context(|| format!("there is no format {format}"))?;
     // A spec of clauditor lies beside its skill.
     let folder = match format {

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diff;
-use crate::model::{Digest, RelPath, Suite};
+use crate::model::{Case, Digest, RelPath, Suite};
 use crate::skill::{Form, SKILL_FILE, is_eval_file, tidy};
 
 /// What a skill consists of: its files, without its evals and without what is not the skill's own. Of a
@@ -154,7 +154,12 @@ impl Contents {
                     .iter()
                     .any(|own| own.under(&self.folder) == path || own.under(&self.folder).starts_with(path))
             };
-            if inside(&path) {
+            // A suite that is a folder may be the skill's own, or hold it; then each of its files tells.
+            let is_case = |case: &Case| {
+                ["yaml", "yml"].iter().any(|ending| inside(&path.join(format!("{}.{ending}", case.id))))
+            };
+            let among = if path.is_dir() { suite.cases.iter().any(is_case) } else { inside(&path) };
+            if among {
                 return Err(ContentsError::EvalsInside(suite.origin.path.clone()));
             }
         }

@@ -18,7 +18,7 @@ fn eval(prompt: &str, more: &str) -> String {
 fn script() -> String {
     let edit = json!({
         "file": null, "area": "harbour", "before": "Harbour: unsaid.", "after": "Harbour: named.",
-        "reasoning": "It has to be named.", "checks": ["one/contains-1", "two/contains-1", "three/contains-1"],
+        "reasoning": "It has to be named.", "checks": ["one", "two", "three"].map(|id| [format!("{id}/contains-1"), format!("evals/{id}/contains-1")]).concat(),
     });
     let draft = json!({"description": "Plans ferry trips and names the harbour.", "body": "# Ferry\n\nHarbour: named."});
     let mut scenarios = vec![
@@ -108,7 +108,7 @@ fn a_sample_is_not_the_whole_and_says_so() {
     assert!(ran.stderr.contains("2 of 3 cases are run, a sample"), "{}", ran.stderr);
     let ids = |summary: &Value| -> Vec<String> {
         let cases = summary["cases"].as_array().expect("cases");
-        cases.iter().map(|case| case["case"].as_str().expect("an id").to_owned()).collect()
+        cases.iter().map(|case| case["id"].as_str().expect("an id").to_owned()).collect()
     };
     let first = ids(&ran.json());
     assert_eq!(first.len(), 2);
@@ -121,19 +121,18 @@ fn tools_that_are_not_allowed_are_not_there() {
         {"tools": [{"name": "Bash", "input": {"command": "touch made"}}]},
         "done",
     ]}]});
-    let project = Project::new(&[
-        ("evals/a.yaml", &eval("Plan a ferry", "").replace("value: the harbour is named", "value: done")),
-        ("script.yaml", &bash.to_string()),
-    ]);
-    let run = |more: &[&str]| {
-        let args = [&["run", "evals", "--repeat", "1", "--no-cache"][..], more, &AGENT].concat();
-        project.run(&args).exits(0);
-        project.run(&["show", "latest", "a"]).exits(0).stdout
+    let transcript = |tools: &str| {
+        let project = Project::new(&[
+            ("evals/a.yaml", &eval("Plan a ferry", "").replace("value: the harbour is named", "value: done")),
+            ("script.yaml", &bash.to_string()),
+        ]);
+        project.run(&[&["run", "evals", "--repeat", "1", "--tools", tools][..], &AGENT].concat()).exits(0);
+        let trials = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten();
+        let texts = trials.map(|trial| std::fs::read_to_string(trial.path().join("transcript.jsonl")));
+        texts.map(|text| text.expect("a transcript")).collect::<String>()
     };
-    assert!(run(&["--tools", "Read,Write"]).contains("may not be used"));
-    assert!(!run(&["--tools", "Read,Bash"]).contains("may not be used"));
-    let refused = project.run(&["run", "evals", "--agent", "gemini", "--tools", "Read"]);
-    assert_ne!(refused.code, 0);
+    assert!(transcript("Read,Write").contains("may not be used"));
+    assert!(!transcript("Read,Bash").contains("may not be used"));
 }
 
 #[test]
