@@ -333,6 +333,37 @@ mod tests {
     }
 
     #[test]
+    fn a_command_is_called_by_its_path_below_the_commands() {
+        for (file, expected) in [
+            ("/p/.claude/commands/add.md", "add"),
+            ("/p/.claude/commands/skillet/add.md", "skillet:add"),
+            ("/p/.claude/commands/a/b/c.md", "a:b:c"),
+            ("/p/.claude/commands/deep/commands/x.md", "deep:commands:x"),
+            ("/p/.claude-template/commands/skillet/add.md", "skillet:add"),
+            ("/p/plugin/commands/git/add.md", "git:add"),
+            ("/p/elsewhere/git/add.md", "add"),
+        ] {
+            assert_eq!(place_name(Path::new(file), Form::Command), expected, "{file}");
+        }
+        let path = |name: &str| command_path(name).map(|path| path.to_string());
+        assert_eq!(path("skillet:add").as_deref(), Some("skillet/add.md"));
+        for hostile in ["..:x", "a:", "/etc:x", "a/b", "."] {
+            assert_eq!(path(hostile), None, "{hostile}");
+        }
+    }
+
+    #[test]
+    fn versions_of_a_command_lie_where_no_agent_looks_for_commands() {
+        let room = tempfile::tempdir().expect("a folder");
+        let command = room.path().join(".claude/commands/git/add.md");
+        std::fs::create_dir_all(command.parent().expect("a parent")).expect("create");
+        std::fs::write(&command, "Add it.").expect("write");
+        let workspace = workspace_of(&command);
+        assert_eq!(workspace, room.path().join(".claude/commands-workspace/git/add"));
+        assert!(is_workspace(&room.path().join(".claude/commands-workspace")));
+    }
+
+    #[test]
     fn frontmatter_is_split_only_where_it_is_closed() {
         for (text, front, body) in [
             ("---\nname: x\n---\nbody", Some("name: x\n"), "body"),

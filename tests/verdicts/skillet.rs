@@ -16,9 +16,13 @@ fn eval(prompt: &str, more: &str) -> String {
 
 /// An agent that says what its skill says, and advisers.
 fn script() -> String {
+    let checks: Vec<String> = ["one", "two", "three"]
+        .iter()
+        .flat_map(|id| [format!("{id}/contains-1"), format!("evals/{id}/contains-1")])
+        .collect();
     let edit = json!({
         "file": null, "area": "harbour", "before": "Harbour: unsaid.", "after": "Harbour: named.",
-        "reasoning": "It has to be named.", "checks": ["one", "two", "three"].map(|id| [format!("{id}/contains-1"), format!("evals/{id}/contains-1")]).concat(),
+        "reasoning": "It has to be named.", "checks": checks,
     });
     let draft = json!({"description": "Plans ferry trips and names the harbour.", "body": "# Ferry\n\nHarbour: named."});
     let mut scenarios = vec![
