@@ -49,7 +49,8 @@ pub struct Search {
     pub paths: Vec<PathBuf>,
     /// Where the evals of a skill are, if the user says so.
     pub evals: Option<PathBuf>,
-    pub home: Option<PathBuf>,
+    /// Skillet's own folder, usually `~/.skillet`: a bare name may be a folder of its evals.
+    pub skillet: Option<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -88,23 +89,23 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
     let mut searched = Vec::new();
     let mut skills = Vec::new();
     if let Some(evals) = &search.evals {
-        all = named(&absolute(evals), &mut searched)?;
+        let path = skillet_folder(evals, search.skillet.as_deref()).unwrap_or_else(|| absolute(evals));
+        all = named(&path, &mut searched)?;
     } else {
         for path in &search.paths {
-            let path = skillet_folder(path, search.home.as_deref()).unwrap_or_else(|| absolute(path));
+            let path = skillet_folder(path, search.skillet.as_deref()).unwrap_or_else(|| absolute(path));
             let before = searched.len();
             let skill = skill_at(&path);
             let is_alone = search.paths.len() == 1;
             let found = match (&skill, spec_of_command(&path)) {
                 (Some(skill), _) => of_skill(skill, &project_of(skill), &mut searched)?,
                 (None, Some(spec)) => named(&spec, &mut searched)?,
-                // Beside evals, a command file is what they are run with.
-                (None, None) if is_text(&path) && !is_alone => Below::default(),
+                (None, None) if is_command(&path) => of_command(&path, &project_of(&path), &mut searched)?,
                 (None, None) => named(&path, &mut searched)?,
             };
             // One path that leads to nothing is a slip, also where others lead to something.
             match found.found.is_empty() {
-                true if skill.is_some() || is_text(&path) => skills.push(path),
+                true if skill.is_some() || is_command(&path) => skills.push(path),
                 true if !is_alone => return Err(nothing(searched.split_off(before), found.skipped)),
                 _ => {}
             }
@@ -145,20 +146,36 @@ impl Search {
     /// The skill whose evals the user says are elsewhere.
     pub fn skill_of_evals(&self) -> Option<PathBuf> {
         match (&self.evals, self.paths.as_slice()) {
-            (Some(_), [path]) => skill_at(&absolute(path)),
+            (Some(_), [path]) => given_skill(path),
             (Some(_) | None, _) => None,
         }
     }
+
+    /// The skills among what the user names: the evals of each are about it, unless they say otherwise.
+    pub fn named_skills(&self) -> Vec<PathBuf> {
+        self.paths.iter().filter_map(|path| given_skill(path)).collect()
+    }
+}
+
+/// The skill folder or command file that a path names.
+fn given_skill(path: &Path) -> Option<PathBuf> {
+    let path = absolute(path);
+    skill_at(&path).or_else(|| is_command(&path).then_some(path))
+}
+
+/// Whether a path is a command file: no eval is written in Markdown.
+fn is_command(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "md") && path.is_file()
 }
 
 fn absolute(path: &Path) -> PathBuf {
     tidy(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }
 
-/// What is nothing here may be a folder of `~/.skillet/evals`.
-fn skillet_folder(path: &Path, home: Option<&Path>) -> Option<PathBuf> {
+/// What is nothing here may be a folder or file of Skillet's own evals.
+fn skillet_folder(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
     let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
-    let folder = home?.join(".skillet/evals").join(path);
+    let folder = absolute(&skillet?.join("evals").join(path));
     (bare && folder.is_dir()).then_some(folder)
 }
 
@@ -173,12 +190,7 @@ fn skill_at(path: &Path) -> Option<PathBuf> {
 /// The spec that lies beside a command file.
 fn spec_of_command(path: &Path) -> Option<PathBuf> {
     let spec = path.with_extension("eval.json");
-    (is_text(path) && spec.is_file()).then_some(spec)
-}
-
-/// Whether a path is a text as commands are written.
-fn is_text(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending == "md") && path.is_file()
+    (is_command(path) && spec.is_file()).then_some(spec)
 }
 
 fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
@@ -233,6 +245,29 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     Ok(Below { found: for_skill(places.into_values().flatten().collect(), skill), skipped })
 }
 
+/// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`
+/// beside it, or in the project's `evals`.
+fn of_command(file: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
+    let folder = file.parent().unwrap_or(file);
+    let mut skipped = Vec::new();
+    let Some(name) = file.file_stem().and_then(|stem| stem.to_str()) else { return Ok(Below::default()) };
+    for place in [folder.to_owned(), folder.join("evals"), project.join("evals")] {
+        let files = ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
+        let own_folder = place.join(name);
+        searched.push(place);
+        let there = match files.iter().find(|file| file.is_file()) {
+            Some(suite) => named(suite, searched)?,
+            None if own_folder.is_dir() => below(&own_folder),
+            None => Below::default(),
+        };
+        if !there.found.is_empty() {
+            return Ok(Below { found: for_skill(there.found, file), ..there });
+        }
+        skipped.extend(there.skipped);
+    }
+    Ok(Below { found: Vec::new(), skipped })
+}
+
 fn for_skill(found: Vec<Found>, skill: &Path) -> Vec<Found> {
     found.into_iter().map(|found| Found { skill: Some(skill.to_owned()), ..found }).collect()
 }
@@ -256,7 +291,7 @@ mod tests {
         let search = Search {
             paths: vec![if ask == "bare" { ask.into() } else { root.join(ask) }],
             evals: evals.map(|evals| root.join(evals)),
-            home: Some(root.join("home")),
+            skillet: Some(root.join("home/.skillet")),
         };
         let relative = |path: &Path| path.strip_prefix(&root).expect("below").display().to_string();
         match discover(&search, &|_| root.clone()) {

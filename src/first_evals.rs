@@ -18,7 +18,7 @@ pub struct Draft {
 
 /// A native file with one case that must fire, one that must not, and one about the work itself.
 pub fn native(skill: &Skill) -> Draft {
-    let folder = evals_folder(skill);
+    let folder = skill.folder().join("evals");
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let name = &skill.name;
     let document = json!({
@@ -55,7 +55,7 @@ pub fn native(skill: &Skill) -> Draft {
     });
     let head = "# The first evals of this skill: make them yours, then run `practicum run`.\n";
     Draft {
-        path: folder.join(format!("{name}.practicum.yaml")),
+        path: folder.join(format!("{}.practicum.yaml", stem(skill))),
         content: format!("{head}{}", to_yaml(&document)),
     }
 }
@@ -88,7 +88,10 @@ pub fn writing_skills(skill: &Skill) -> Draft {
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
     let evals = json!({
         "version": "1.0",
-        "skill": skill.folder(),
+        "skill": match skill.form {
+            Form::Folder => skill.folder(),
+            Form::Command => skill.file.as_path(),
+        },
         "cases": [{
             "id": "case-01",
             "prompt": format!("Do a small, concrete piece of this work: {about}"),
@@ -107,11 +110,24 @@ pub fn writing_skills(skill: &Skill) -> Draft {
             ],
         }],
     });
-    Draft { path: evals_folder(skill).join("evals.json"), content: format!("{evals:#}\n") }
+    Draft { path: folder_for(skill).join("evals.json"), content: format!("{evals:#}\n") }
 }
 
-fn evals_folder(skill: &Skill) -> PathBuf {
-    skill.folder().join("evals")
+/// Where evals of a skill are written that have a folder of their own. Command files share theirs.
+pub fn folder_for(skill: &Skill) -> PathBuf {
+    let evals = skill.folder().join("evals");
+    match skill.form {
+        Form::Folder => evals,
+        Form::Command => evals.join(stem(skill)),
+    }
+}
+
+/// The skill's name as a part of a file's name: a command's has colons.
+pub fn stem(skill: &Skill) -> String {
+    match skill.form {
+        Form::Folder => skill.name.clone(),
+        Form::Command => file_name(&skill.file.with_extension("")),
+    }
 }
 
 fn file_name(path: &Path) -> String {

@@ -6,6 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use crate::skill::{Form, SKILL_FILE, command_path, place_name};
+
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("git cannot be started: {0}")]
@@ -29,7 +31,7 @@ pub fn skill_at(
     left_out: &[PathBuf],
 ) -> Result<PathBuf, GitError> {
     // A command file stands in a folder with others; a skill is its folder.
-    let is_command = skill.is_file() && !skill.ends_with(crate::skill::SKILL_FILE);
+    let is_command = skill.is_file() && !skill.ends_with(SKILL_FILE);
     let folder = match skill.is_file() {
         true => skill.parent().unwrap_or(skill),
         false => skill,
@@ -44,8 +46,15 @@ pub fn skill_at(
     let not_there = || GitError::NotThere { skill: skill.to_owned(), reference: reference.to_owned() };
     let tree = format!("{commit}:{}", prefix.trim_end_matches('/'));
     let tree = git.says(&["rev-parse", "--verify", "--quiet", &tree])?.ok_or_else(not_there)?;
-    let name = folder.file_name().map_or_else(|| "skill".into(), |name| name.to_owned());
-    let copy = into.join(name);
+    let copy = match is_command {
+        // Under its own name, which a command has from the folders above it.
+        true => {
+            let name = command_path(&place_name(skill, Form::Command));
+            let file = name.map(|path| path.under(&into.join(".claude/commands")));
+            file.and_then(|file| file.parent().map(Path::to_owned)).ok_or_else(not_there)?
+        }
+        false => into.join(folder.file_name().unwrap_or("skill".as_ref())),
+    };
     let top = git.says(&["rev-parse", "--show-toplevel"])?.ok_or_else(not_there)?;
     // From a folder below the top, git would write only what lies there.
     let git = Git { folder: Path::new(&top), index: git.index };
@@ -64,21 +73,25 @@ pub fn skill_at(
     if found.exists() { Ok(found) } else { Err(not_there()) }
 }
 
-/// The commit that a skill's folder is just as it stands in. `None` if it differs from it, or there is
-/// no repository.
-pub fn commit_of(folder: &Path) -> Option<String> {
+/// The commit that a skill's folder or command file is just as it stands in. `None` if it differs from it,
+/// or there is no repository.
+pub fn commit_of(skill: &Path) -> Option<String> {
+    let (folder, what) = match (skill.parent(), skill.file_name()) {
+        (Some(folder), Some(name)) if skill.is_file() => (folder, name.to_str()?),
+        _ => (skill, "."),
+    };
     let says = |args: &[&str]| {
         let mut command = Command::new("git");
         command.arg("--no-optional-locks").arg("-C").arg(folder).args(args);
         let output = command.output().ok().filter(|output| output.status.success())?;
         String::from_utf8(output.stdout).ok()
     };
-    let changes = says(&["status", "--porcelain", "--untracked-files=all", "--", "."])?;
+    let changes = says(&["status", "--porcelain", "--untracked-files=all", "--", what])?;
     if !changes.trim().is_empty() {
         return None;
     }
     // A folder that git ignores has no changes either, and is in no commit.
-    let tracked = says(&["ls-files", "--", "."]).filter(|files| !files.trim().is_empty());
+    let tracked = says(&["ls-files", "--", what]).filter(|files| !files.trim().is_empty());
     tracked
         .and_then(|_| says(&["rev-parse", "--verify", "--quiet", "HEAD"]))
         .map(|hash| hash.trim().to_owned())

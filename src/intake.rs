@@ -17,7 +17,7 @@ mod stored;
 mod system_prompt;
 
 use std::collections::{BTreeMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub use judges::{Bench, need_judges};
 pub use left_behind::left_behind;
@@ -32,12 +32,12 @@ use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
-use crate::model::{Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{Base, Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
 use crate::modes;
 use crate::pipeline::Prior;
 use crate::plan::{Filter, Missing, Plan, Planned};
 use crate::sandbox::Sandbox;
-use crate::settings::{Layers, Setting, Settings, SettingsError, own_agents};
+use crate::settings::{From as SaidBy, Layers, Setting, Settings, SettingsError, own_agents, project_root};
 use crate::skill::Skill;
 use crate::tree::closest;
 
@@ -169,7 +169,7 @@ pub fn settle(
     notices.extend(names::tell_apart(&mut suites));
     // What nobody asked for cannot keep the rest from running.
     suites.retain(|placed| filter.wants_some_of(&placed.suite));
-    for Placed { mut suite, project, .. } in suites {
+    for Placed { mut suite, mut project, .. } in suites {
         for rival in &rivals {
             if !suite.put_beside(rival.clone()) {
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
@@ -184,6 +184,24 @@ pub fn settle(
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
         problems.extend(arms::problems(&suite, &settings.arms.value));
         notices.extend(arms::left_out(&suite, &settings.arms.value));
+        if settings.tools.value.is_some() {
+            let cannot =
+                names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.limits_tools()));
+            problems.extend(cannot.map(|name| {
+                format!(
+                    "agent {name} cannot be limited to some tools; leave --tools off, or choose another agent"
+                )
+            }));
+        }
+        if let Some(base) = chosen_workspace(&settings.workspace, &suite) {
+            project = project_of_workspace(base, &suite, project);
+            let is_home = Some(project.as_path()) == layers.environment().get("HOME").map(Path::new);
+            let is_project = ["practicum.toml", ".git"].iter().any(|name| project.join(name).exists());
+            if base == Base::Project && is_home && !is_project {
+                problems.push("the project is your home folder, which is not copied for agents".to_owned());
+            }
+            suite.cases.iter_mut().for_each(|case| case.room.base = base);
+        }
         if suite.skills.is_empty() {
             notices.push(format!(
                 "suite {} names no skill, so none is staged; name one with --skill",
@@ -237,6 +255,27 @@ pub fn settle(
     let mut told = HashSet::new();
     problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
+/// so only for formats that leave it open.
+fn chosen_workspace(setting: &Setting<Option<Base>>, suite: &Suite) -> Option<Base> {
+    let decides = match setting.from {
+        SaidBy::Flag | SaidBy::Environment(_) | SaidBy::EvalFile => true,
+        SaidBy::Project(_) | SaidBy::User(_) | SaidBy::Format(_) | SaidBy::Default => {
+            suite.defaults.workspace.is_some()
+        }
+    };
+    setting.value.filter(|_| decides)
+}
+
+/// Evals that lie elsewhere are tried in the project of their skill.
+fn project_of_workspace(base: Base, suite: &Suite, project: PathBuf) -> PathBuf {
+    let skill = suite.skills.iter().find_map(|skill| skill.path.as_deref());
+    match (base, skill) {
+        (Base::Project, Some(skill)) if suite.defaults.workspace.is_some() => project_root(skill),
+        _ => project,
+    }
 }
 
 /// What is told where an agent does not show what it takes up, and the suite asks for it.

@@ -222,6 +222,7 @@ fn settings_text(planned: &Planned) -> String {
         "timeout",
         "sync-tasks",
         "detect-questions",
+        "tools",
         "judge.model",
         "judge.provider",
         "judge.transport",

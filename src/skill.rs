@@ -163,6 +163,14 @@ fn commands_folder(file: &Path) -> Option<&Path> {
     folders().find(is_agents).or_else(|| inside.filter(is_commands).next())
 }
 
+/// Whether a file is a command by its place and ending: Markdown in a folder of commands.
+pub fn is_command_file(file: &Path) -> bool {
+    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let name = file.file_name().unwrap_or_default();
+    let is_text = file.extension().is_some_and(|ending| ending == "md");
+    is_text && !name.eq_ignore_ascii_case(SKILL_FILE) && commands_folder(&file).is_some()
+}
+
 /// Where the command of this name lies below a folder of commands. `None` if no part of the name could be a
 /// file's name: a name from a hostile file must not become a path.
 pub fn command_path(name: &str) -> Option<RelPath> {
@@ -211,6 +219,12 @@ pub fn is_workspace(folder: &Path) -> bool {
     beside.join(SKILL_FILE).is_file()
         || skill == "commands" && beside.is_dir()
         || folder.with_file_name(format!("{skill}.md")).is_file()
+}
+
+/// Where the first evals of a skill are written: in its folder, or beside a command file.
+pub fn evals_folder(skill: &Path) -> PathBuf {
+    let folder = if skill.is_file() { skill.parent().unwrap_or(skill) } else { skill };
+    folder.join("evals")
 }
 
 /// A path without `.` and `..`, by its letters alone.
@@ -341,6 +355,37 @@ mod tests {
         std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("write");
         assert!(is_workspace(&workspace_of(&skill)));
         assert!(!is_workspace(&skill) && !is_workspace(&room.path().join("-workspace")));
+    }
+
+    #[test]
+    fn a_command_is_called_by_its_path_below_the_commands() {
+        for (file, expected) in [
+            ("/p/.claude/commands/add.md", "add"),
+            ("/p/.claude/commands/skillet/add.md", "skillet:add"),
+            ("/p/.claude/commands/a/b/c.md", "a:b:c"),
+            ("/p/.claude/commands/deep/commands/x.md", "deep:commands:x"),
+            ("/p/.claude-template/commands/skillet/add.md", "skillet:add"),
+            ("/p/plugin/commands/git/add.md", "git:add"),
+            ("/p/elsewhere/git/add.md", "add"),
+        ] {
+            assert_eq!(place_name(Path::new(file), Form::Command), expected, "{file}");
+        }
+        let path = |name: &str| command_path(name).map(|path| path.to_string());
+        assert_eq!(path("skillet:add").as_deref(), Some("skillet/add.md"));
+        for hostile in ["..:x", "a:", "/etc:x", "a/b", "."] {
+            assert_eq!(path(hostile), None, "{hostile}");
+        }
+    }
+
+    #[test]
+    fn versions_of_a_command_lie_where_no_agent_looks_for_commands() {
+        let room = tempfile::tempdir().expect("a folder");
+        let command = room.path().join(".claude/commands/git/add.md");
+        std::fs::create_dir_all(command.parent().expect("a parent")).expect("create");
+        std::fs::write(&command, "Add it.").expect("write");
+        let workspace = workspace_of(&command);
+        assert_eq!(workspace, room.path().join(".claude/commands-workspace/git/add"));
+        assert!(is_workspace(&room.path().join(".claude/commands-workspace")));
     }
 
     #[test]

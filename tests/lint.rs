@@ -55,7 +55,7 @@ fn nothing_found_says_where_it_looked() {
         (vec!["lint", "nowhere"], "error: there is no nowhere\n"),
         (
             vec!["lint", "notes/x.md"],
-            "error: notes/x.md is not a skill: name a SKILL.md, or a folder that has one in it or below it\n",
+            "error: notes/x.md is not a skill: name a SKILL.md, a command file, or a folder that has one in it or below it\n",
         ),
     ] {
         let ran = project.run(&args).exits(2);

@@ -23,6 +23,7 @@ pub fn agent() -> Agent {
         words(&[SUBCOMMAND, "--workspace", "{workspace}", "--session-file", "{home}/session.json"]),
         words(&["--model", "{model}"]),
         words(&["--append-system", "{append_system}"]),
+        words(&["--tools", "{tools}"]),
         words(&["--", "{prompt}"]),
     ];
     Agent {

@@ -47,6 +47,7 @@ pub fn agent() -> Agent {
     let model = words(&["--model", "{model}"]);
     let append = words(&["--append-system-prompt", "{append_system}"]);
     let plugin = words(&["--plugin-dir", "{plugin}"]);
+    let tools = words(&["--tools", "{tools}"]);
     let prompt = words(&["-p", "{prompt}"]);
     Agent {
         name: "claude".to_owned(),
@@ -58,8 +59,9 @@ pub fn agent() -> Agent {
             model.clone(),
             append.clone(),
             plugin.clone(),
+            tools.clone(),
         ],
-        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append, plugin],
+        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append, plugin, tools],
         decoder: &STREAM,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [

@@ -142,6 +142,8 @@ pub struct Turn<'t> {
     pub later: bool,
     /// Added to the agent's own system prompt.
     pub append_system: Option<&'t str>,
+    /// The only tools that the agent may use, with commas between them.
+    pub tools: Option<&'t str>,
     /// The gateway to use instead of the agent's own endpoint.
     pub gateway: Option<&'t str>,
     /// Whether we confine it. An agent that would confine itself cannot inside our walls.
@@ -193,6 +195,11 @@ impl Agent {
     /// Whether it takes a text to add to its own system prompt.
     pub fn appends_system(&self) -> bool {
         self.first.iter().flatten().any(|argument| argument.contains("{append_system}"))
+    }
+
+    /// Whether it can be limited to some of its tools.
+    pub fn limits_tools(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains("{tools}"))
     }
 
     pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
@@ -353,6 +360,7 @@ fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
             "model" => Some(turn.model?.to_owned()),
             "session" => Some(turn.session?.to_owned()),
             "append_system" => Some(turn.append_system?.to_owned()),
+            "tools" => Some(turn.tools?.to_owned()),
             _ => None,
         };
         match value {
@@ -400,6 +408,7 @@ mod tests {
             session: Some("s-1"),
             later: false,
             append_system: None,
+            tools: None,
             gateway: None,
             walled: false,
             plugins: &[],

@@ -117,6 +117,7 @@ impl Oracle {
             session: None,
             later: false,
             append_system: Some(inquiry.system),
+            tools: None,
             gateway: inquiry.gateway,
             walled: false,
             plugins: &[],

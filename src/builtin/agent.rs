@@ -8,7 +8,7 @@ use super::session::Session;
 use super::skills::{self, Skill};
 use super::tools::{self, Toolbox};
 use super::{Options, emit, ending_of};
-use crate::llm::{Api, Block, Client, Message, Reply, Request, Role, Stop};
+use crate::llm::{Api, Block, Client, Message, Reply, Request, Role, Stop, Tool};
 use crate::model::counted;
 
 const MAX_TOKENS: u32 = 16_000;
@@ -59,7 +59,7 @@ impl<'a, W: Write> Agent<'a, W> {
             version: Some(env!("CARGO_PKG_VERSION").to_owned()),
             model: Some(self.model.clone()),
             skills: Some(self.toolbox.skills.iter().map(|skill| skill.name.clone()).collect()),
-            tools: Some(tools::NAMES.map(str::to_owned).to_vec()),
+            tools: Some(self.tools().into_iter().map(|tool| tool.name).collect()),
             session: Some(self.session.id.clone()),
         };
         emit(self.out, &start)?;
@@ -116,12 +116,18 @@ impl<'a, W: Write> Agent<'a, W> {
         message
     }
 
+    /// The tools that it may use.
+    fn tools(&self) -> Vec<Tool> {
+        let allowed = |name: &String| self.options.tools.as_ref().is_none_or(|tools| tools.contains(name));
+        tools::definitions().into_iter().filter(|tool| allowed(&tool.name)).collect()
+    }
+
     fn request(&self) -> Request {
         Request {
             model: self.model.clone(),
             system: Some(self.system()),
             messages: self.session.messages.clone(),
-            tools: tools::definitions(),
+            tools: self.tools(),
             tool_choice: None,
             max_tokens: Some(MAX_TOKENS),
             temperature: None,
@@ -186,7 +192,11 @@ impl<'a, W: Write> Agent<'a, W> {
     async fn call(&mut self, call: ToolCall) -> io::Result<Block> {
         let ToolCall { id, name, input } = call;
         emit(self.out, &Event::Tool { id: id.clone(), name: name.clone(), input: input.clone() })?;
-        let outcome = self.toolbox.call(&name, &input).await;
+        let allowed: Vec<String> = self.tools().into_iter().map(|tool| tool.name).collect();
+        let outcome = match tools::NAMES.contains(&name.as_str()) && !allowed.contains(&name) {
+            true => Err(format!("the tool {name} may not be used; there are {}", allowed.join(", "))).into(),
+            false => self.toolbox.call(&name, &input).await,
+        };
         let ok = outcome.result.is_ok();
         let (Ok(content) | Err(content)) = outcome.result;
         emit(self.out, &Event::ToolResult { id: id.clone(), ok, content: content.clone() })?;

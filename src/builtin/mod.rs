@@ -34,6 +34,8 @@ pub struct Options {
     /// Carries a conversation from one run to the next.
     pub session_file: Option<PathBuf>,
     pub append_system: Option<String>,
+    /// The only tools that it may use; all if nothing is said.
+    pub tools: Option<Vec<String>>,
     /// Model requests in this run.
     pub max_turns: u32,
 }

@@ -86,6 +86,7 @@ impl Room {
             },
             session_file: None,
             append_system: None,
+            tools: None,
             max_turns: 10,
         }
     }

@@ -20,6 +20,9 @@ pub struct Args {
     model: Option<String>,
     #[arg(long)]
     append_system: Option<String>,
+    /// The only tools that it may use
+    #[arg(long, value_delimiter = ',')]
+    tools: Option<Vec<String>>,
     #[arg(long, default_value_t = 100)]
     max_turns: u32,
     #[arg(last = true, required = true)]
@@ -40,6 +43,7 @@ pub fn main(args: Args) -> u8 {
         endpoint,
         session_file: args.session_file,
         append_system: args.append_system,
+        tools: args.tools,
         max_turns: args.max_turns,
     };
     match runtime() {

@@ -18,7 +18,7 @@ Examples:
   practicum capture skills/release-notes                        the latest run
   practicum capture skills/release-notes --run 20261114-09 --case \"breaking-*\"")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// The run: its id, a part of it, or latest
     #[arg(long, default_value = "latest")]
@@ -37,7 +37,7 @@ fn capture(args: &Args) -> anyhow::Result<()> {
     let project = project_root(contents.folder());
     let run = StoredRun::read(&RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?)?;
     let glob = CaseGlob::new(&args.case).ok_or_else(|| anyhow!("{} is no pattern", args.case))?;
-    let own = run.suites_about(contents.folder());
+    let own = run.suites_about(&contents.skill());
     if own.is_empty() {
         bail!("run {} is not about {}; name another with --run", run.id, args.skill.display());
     }
@@ -48,7 +48,7 @@ fn capture(args: &Args) -> anyhow::Result<()> {
     let mut kept = 0;
     for record in fitting {
         let Some(capture) = Capture::of(&run, record) else { continue };
-        print(&format!("{}\n", capture.write(contents.folder(), record)?.display()))?;
+        print(&format!("{}\n", capture.write(&contents.skill(), record)?.display()))?;
         kept += 1;
     }
     if kept == 0 {

@@ -34,6 +34,7 @@ Examples:
   practicum compare evals.json --modes -o modes.md
   practicum compare skills/release-notes --against main --repeat 5
   practicum compare old.txt new.txt --spec x.eval.json   which checks flipped
+  practicum compare evals --skill skills/release-notes --against main
   practicum compare 20261114-09 latest --blind   which outputs a judge prefers
   practicum compare v0 v2 --blind --of skills/release-notes")]
 pub struct Args {
@@ -52,6 +53,12 @@ pub struct Args {
     /// Run with the skill as it is at this git ref, then as it is now
     #[arg(long, value_name = "REF", conflicts_with = "by")]
     against: Option<String>,
+    /// With --modes or --against: where the evals of the skill are, if not where they usually are
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["by", "blind"])]
+    evals: Option<PathBuf>,
+    /// With --modes or --against: the skill under test, whatever the files say
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["by", "blind"])]
+    skill: Option<PathBuf>,
     /// Have a judge compare the outputs of two runs, versions, files or folders, without knowing whose they
     /// are
     #[arg(long, conflicts_with_all = ["by", "modes", "against"])]
@@ -236,7 +243,8 @@ fn hold(
     carrying: Carrying,
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Held>> {
-    let evals = Evals::at(args.what.iter().map(PathBuf::from).collect());
+    let what = args.what.iter().map(PathBuf::from).collect();
+    let evals = Evals::about(what, args.evals.clone(), args.skill.clone());
     // Nothing is compared with half a run, and after Ctrl-C no other begins.
     run::hold(evals, choices, carrying, amend)?.map(Held::if_whole).transpose()
 }
@@ -244,17 +252,20 @@ fn hold(
 /// Puts the skills that are read under test as they were at a ref.
 fn put_back(reading: &mut Reading, reference: &str, aside: &std::path::Path) -> anyhow::Result<()> {
     let evals: Vec<PathBuf> = reading.files.iter().filter_map(|file| file.path.canonicalize().ok()).collect();
-    let mut number = 0;
-    for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
-        for path in suite.skills.iter_mut().filter_map(|skill| skill.path.as_mut()) {
-            let folder = aside.join(number.to_string());
-            number += 1;
-            std::fs::create_dir(&folder)?;
-            *path = git_ref::skill_at(path, reference, &folder, &evals)?;
+    let mut made: Vec<(PathBuf, PathBuf)> = Vec::new();
+    let number = reading.examine_elsewhere(|path| {
+        // Many files may name one skill.
+        if let Some((_, copy)) = made.iter().find(|(known, _)| known == path) {
+            return anyhow::Ok(Some(copy.clone()));
         }
-    }
+        let folder = aside.join(made.len().to_string());
+        std::fs::create_dir(&folder)?;
+        let copy = git_ref::skill_at(path, reference, &folder, &evals)?;
+        made.push((path.to_owned(), copy.clone()));
+        Ok(Some(copy))
+    })?;
     if number == 0 {
-        bail!("the evals name no skill, so none can be put back to {reference}");
+        bail!("the evals name no skill, so none can be put back to {reference}; name one with --skill");
     }
     Ok(())
 }

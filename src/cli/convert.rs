@@ -96,7 +96,8 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
     Ok(0)
 }
 
-fn text(file: &RaisedFile) -> String {
+/// A file of another format, as it is written.
+pub fn text(file: &RaisedFile) -> String {
     match file.syntax {
         Syntax::Yaml => to_yaml(&file.document),
         Syntax::Json => format!("{:#}\n", file.document),

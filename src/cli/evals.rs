@@ -31,6 +31,11 @@ impl Evals {
         Self { paths, evals: None, skill: None, dialect: None }
     }
 
+    /// Those at these paths, with what the user says of where they are and what they are about.
+    pub fn about(paths: Vec<PathBuf>, evals: Option<PathBuf>, skill: Option<PathBuf>) -> Self {
+        Self { evals, skill, ..Self::at(paths) }
+    }
+
     /// Those of one skill, which may lie elsewhere.
     pub fn of_skill(skill: PathBuf, evals: Option<PathBuf>) -> Self {
         Self { evals, ..Self::at(vec![skill]) }
@@ -78,6 +83,12 @@ pub struct Choices {
     /// The share of runs that must fire for a trigger query to count as fired
     #[arg(long, value_name = "RATIO", help_heading = AGENT)]
     trigger_threshold: Option<String>,
+    /// The only tools that the agent may use, with commas between them, by its own names for them
+    #[arg(long, value_name = "TOOLS", help_heading = AGENT)]
+    tools: Option<String>,
+    /// What the agents' workspaces begin as, whatever the files say: empty, or a copy of the project
+    #[arg(long, value_name = "empty|project", help_heading = AGENT)]
+    workspace: Option<String>,
     /// Make the agent's background tasks run in the foreground
     #[arg(long, help_heading = AGENT)]
     sync_tasks: bool,
@@ -170,6 +181,8 @@ impl Choices {
             ("arm", joined(&self.arm)),
             ("mode", self.mode.clone()),
             ("trigger-threshold", self.trigger_threshold.clone()),
+            ("tools", self.tools.clone()),
+            ("workspace", self.workspace.clone()),
             ("sync-tasks", self.sync_tasks.then(|| "true".to_owned())),
         ];
         let said = said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));

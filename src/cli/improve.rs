@@ -15,6 +15,7 @@ use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, p
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, MAX_COST, project_root};
+use crate::skill::{Form, command_path, place_name};
 use crate::store::{RunDir, read_noise};
 use crate::versions::{Contents, Versions};
 
@@ -33,7 +34,7 @@ Examples:
   practicum improve skills/release-notes --rounds 3 --repeat 5 --max-time 1h
   practicum improve skills/release-notes --description-only")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// Where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH")]
@@ -225,11 +226,8 @@ impl Hands<'_> {
 
 impl Means for Hands<'_> {
     fn examine(&mut self, skill: &Path, run: &str, left: Left) -> Result<Spent<Result<(), Halt>>, Halt> {
-        // Under its own name, which a skill without frontmatter has from its folder.
         let aside = tempfile::tempdir().map_err(Halt::failed)?;
-        let copy = aside.path().join(self.skill.file_name().unwrap_or_default());
-        std::fs::create_dir(&copy).map_err(Halt::failed)?;
-        Contents::of(skill).and_then(|contents| contents.copy_to(&copy)).map_err(Halt::failed)?;
+        let copy = copy_under_its_name(skill, &self.skill, aside.path()).map_err(Halt::failed)?;
         let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
         let carrying = self.args.carrying.clone().within(left).with_id(run);
@@ -319,17 +317,27 @@ impl Means for Hands<'_> {
     }
 }
 
+/// Copies a version to where it has the skill's own name, which a command file has from the folders above it,
+/// and a skill without frontmatter from its folder.
+fn copy_under_its_name(version: &Path, skill: &Path, aside: &Path) -> anyhow::Result<PathBuf> {
+    let contents = Contents::of(version)?;
+    let folder = match contents.form() {
+        Form::Folder => aside.join(skill.file_name().unwrap_or_default()),
+        Form::Command => {
+            let path = command_path(&place_name(skill, Form::Command)).context("the command has no name")?;
+            let file = path.under(&aside.join(".claude/commands"));
+            file.parent().map(Path::to_owned).unwrap_or_default()
+        }
+    };
+    std::fs::create_dir_all(&folder)?;
+    Ok(contents.copy_to(&folder)?)
+}
+
 /// Has a version examined in the skill's place, and only what the goal is about.
 fn examine_instead(reading: &mut Reading, skill: &Path, version: &Path, goal: Goal) -> anyhow::Result<()> {
-    let mut found = false;
-    for suite in reading.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut()) {
-        for path in suite.skills.iter_mut().filter_map(|known| known.path.as_mut()) {
-            if Contents::of(path).is_ok_and(|known| known.folder() == skill) {
-                version.clone_into(path);
-                found = true;
-            }
-        }
-    }
+    let is_it = |path: &Path| Contents::of(path).is_ok_and(|known| known.skill() == skill);
+    let moved = |path: &Path| Ok::<_, anyhow::Error>(is_it(path).then(|| version.to_owned()));
+    let found = reading.examine_elsewhere(moved)? > 0;
     narrow(reading, goal);
     match found {
         true => Ok(()),

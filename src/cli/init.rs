@@ -1,10 +1,14 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::complain;
+use super::{complain, convert, environment};
+use crate::dialects::{self, Place, RaisedFile};
 use crate::first_evals::{self, Draft};
-use crate::skill::{self, Form, Skill};
+use crate::intake::{self, Ask};
+use crate::model::RelPath;
+use crate::report::safe;
+use crate::skill::{self, Skill};
 use crate::versions::Versions;
 
 #[derive(clap::Args)]
@@ -15,14 +19,15 @@ not, and one about its work. What is there already stays as it is.
 Examples:
   practicum init skills/release-notes
   practicum init skills/release-notes --dialect writing-skills
+  practicum init .claude/commands/release-notes.md --dialect clauditor
   practicum init --dialect skill-test suite.json")]
 pub struct Args {
-    /// The skill's folder or file; with `--dialect skill-test` the file to write
+    /// The skill's folder or command file; with `--dialect skill-test` also the file to write
     #[arg(default_value = ".")]
     path: PathBuf,
-    /// The format to write
-    #[arg(long, default_value = "native", value_parser = ["native", "writing-skills", "skill-test"])]
-    dialect: String,
+    /// The format to write; if nothing is said, that of the evals that the skill has, else native
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    dialect: Option<String>,
 }
 
 pub fn main(args: Args) -> u8 {
@@ -33,28 +38,74 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn init(args: &Args) -> anyhow::Result<()> {
-    if args.dialect == "skill-test" {
+    let path = skill::tidy(&std::path::absolute(&args.path)?);
+    if args.dialect.as_deref() == Some("skill-test") && Skill::read(&path).is_err() {
         if args.path.is_dir() {
             bail!("name the file to write: practicum init --dialect skill-test suite.json");
         }
         return write(&[first_evals::skill_test(None, &args.path)]);
     }
-    let path = skill::tidy(&std::path::absolute(&args.path)?);
     let skill = Skill::read(&path)?;
-    if args.dialect == "native" {
-        return write(&[first_evals::native(&skill)]);
+    let chosen = args.dialect.clone().or_else(|| format_beside(&path)).unwrap_or_else(|| "native".to_owned());
+    match chosen.as_str() {
+        "native" => write(&[first_evals::native(&skill)]),
+        "writing-skills" => with_first_version(&path, &first_evals::writing_skills(&skill)),
+        "skill-test" => {
+            let file = first_evals::folder_for(&skill).join("suite.json");
+            write(&[first_evals::skill_test(Some(&skill), &file)])
+        }
+        other => write(&in_format(&skill, other)?),
     }
-    if skill.form != Form::Folder {
-        bail!("{} is a single file; versions are kept of skill folders", skill.file.display());
+}
+
+/// The format of the evals that a skill has already.
+fn format_beside(skill: &Path) -> Option<String> {
+    let ask = Ask { paths: vec![skill.to_owned()], ..Ask::default() };
+    let reading = intake::read(&ask, &environment()).ok()?;
+    reading.files.iter().find_map(|file| file.dialect).map(str::to_owned)
+}
+
+/// The first evals, written in a format that has no first evals of its own. What it cannot say is told.
+fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
+    let native = first_evals::native(skill);
+    let root = native.path.parent().map(Path::to_owned).unwrap_or_default();
+    let place = Place { root: root.clone(), project: root, plugins: None, skill: None };
+    let loaded = dialects::load_text(&native.path, native.content, &place);
+    let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
+    suite.name = first_evals::stem(skill);
+    // A spec is known by the name of its file, which a command's name with its folders is not.
+    suite.skills.iter_mut().for_each(|known| known.name = first_evals::stem(skill));
+    let dialect = dialects::dialect(format).with_context(|| format!("there is no format {format}"))?;
+    // A spec of clauditor lies beside its skill.
+    let folder = match format {
+        "clauditor" => skill.folder().to_owned(),
+        _ => first_evals::folder_for(skill),
+    };
+    let raised = dialect.raise(&suite, &folder);
+    for loss in &raised.losses {
+        say!("lost: {}", safe(loss));
     }
-    let versions = Versions::of(skill.folder())?;
-    let evals = first_evals::writing_skills(&skill);
+    if raised.files.is_empty() {
+        bail!("{format} can say nothing of first evals; practicum init without --dialect writes native ones");
+    }
+    let draft = |file: &RaisedFile| {
+        let name =
+            RelPath::new(&file.name).with_context(|| format!("{:?} cannot be a file's name", file.name))?;
+        anyhow::Ok(Draft { path: name.under(&folder), content: convert::text(file) })
+    };
+    raised.files.iter().map(draft).collect()
+}
+
+/// Keeps the skill as the first version, and writes its evals.
+fn with_first_version(skill: &Path, evals: &Draft) -> anyhow::Result<()> {
+    let versions = Versions::of(skill)?;
+    let evals = std::slice::from_ref(evals);
     if !versions.history()?.versions.is_empty() {
-        return write(&[evals]);
+        return write(evals);
     }
     versions.snapshot("baseline")?;
     say!("wrote {}", versions.workspace().join("v0/skill").display());
-    write(&[evals])
+    write(evals)
 }
 
 /// Writes what is missing. What is there is what the command would have made, so nothing to write is no error.

@@ -22,6 +22,7 @@ mod compare_texts;
 mod completions;
 mod confined;
 mod convert;
+mod create;
 mod doctor;
 mod evals;
 mod exam;
@@ -139,6 +140,8 @@ enum Command {
     Convert(convert::Args),
     /// Look at what this machine has: agents, logins, sandbox, disk
     Doctor(doctor::Args),
+    /// Draft a first skill from evals that are there before it
+    Create(create::Args),
     /// Write the first evals of a skill, for its author to go on from
     Init(init::Args),
     /// List the formats that has_format checks and field formats know by name
@@ -200,6 +203,7 @@ pub fn main() -> ExitCode {
         Command::List(args) => list::main(*args),
         Command::Convert(args) => convert::main(args),
         Command::Doctor(args) => doctor::main(args),
+        Command::Create(args) => create::main(&args),
         Command::Init(args) => init::main(args),
         Command::Formats(args) => formats::main(args),
         Command::Lint(args) => lint::main(&args),
@@ -230,6 +234,7 @@ impl Command {
             | Command::Propose(_)
             | Command::Capture(_)
             | Command::Suggest(_)
+            | Command::Create(_)
             | Command::Versions(_)
             | Command::Runs(_)
             | Command::Show(_)

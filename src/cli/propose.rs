@@ -3,15 +3,17 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 
 use super::advising::Advising;
-use super::{complain, environment, print, print_json, runtime};
+use super::{complain, convert, environment, print, print_json, runtime};
+use crate::dialects::{self, Place};
 use crate::discover::DiscoverError;
-use crate::improve::{self, Candidates, Capture};
+use crate::improve::{self, Candidate, Candidates, Capture};
 use crate::intake::{self, Ask, IntakeError};
-use crate::model::{Digest, Origin, Suite};
+use crate::model::{Digest, Origin, RelPath, Suite};
 use crate::report::safe;
 use crate::run::Cancel;
 use crate::settings::{Layers, project_root};
-use crate::tree::to_yaml;
+use crate::skill::evals_folder;
+use crate::tree::{Syntax, to_yaml};
 use crate::versions::Contents;
 
 #[derive(clap::Args)]
@@ -27,11 +29,14 @@ Examples:
   practicum propose skills/release-notes
   practicum propose skills/release-notes --each 5 --evals tests/evals")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// Where the evals of the skill are, if not where they usually are
     #[arg(long, value_name = "PATH")]
     evals: Option<PathBuf>,
+    /// The format to write; if nothing is said, that of the evals that the skill has, else native
+    #[arg(long, value_parser = clap::builder::PossibleValuesParser::new(dialects::names()))]
+    dialect: Option<String>,
     /// How many cases of each kind are asked for: positives, near misses, artifacts, edges
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10))]
     each: u32,
@@ -48,7 +53,7 @@ pub fn main(args: &Args) -> u8 {
 
 fn propose(args: &Args) -> anyhow::Result<u8> {
     let contents = Contents::of(&args.skill)?;
-    let skill = contents.folder();
+    let skill = &contents.skill();
     let project = project_root(skill);
     let known = known(args)?;
     let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
@@ -71,7 +76,7 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
     let (candidates, dropped) = improve::sifted(proposed, skill, &known);
     let file = match candidates.is_empty() {
         true => None,
-        false => Some(write(skill, &to_yaml(&improve::native_file(skill, &candidates)))?),
+        false => Some(write(skill, &in_format(skill, &candidates, args, &known)?)?),
     };
     let found = Candidates { schema_version: 1, skill: skill.to_owned(), file, candidates, dropped };
     if args.json {
@@ -94,26 +99,88 @@ fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
     }
 }
 
-/// Writes a new file; what someone may be editing is never overwritten.
-fn write(skill: &Path, text: &str) -> anyhow::Result<PathBuf> {
-    let folder = skill.join("evals");
+/// The candidates as files: in the format that was asked for, else in that of the evals that are there. What
+/// it cannot say is told; where it can say nothing of them, they are written as a native file.
+fn in_format(
+    skill: &Path,
+    candidates: &[Candidate],
+    args: &Args,
+    known: &[Suite],
+) -> anyhow::Result<Vec<(String, String)>> {
+    let document = improve::native_file(skill, candidates);
+    let head = "# Proposed, and to be judged by a person: keep what is good in a .practicum.yaml file.\n";
+    let native = vec![(".yaml".to_owned(), format!("{head}{}", to_yaml(&document)))];
+    let beside = known.first().map(|suite| suite.origin.dialect.clone());
+    let Some(format) = args.dialect.clone().or(beside).filter(|format| format != "native") else {
+        return Ok(native);
+    };
+    let folder = evals_folder(skill);
+    let place = Place { root: folder.clone(), project: folder.clone(), plugins: None, skill: None };
+    let loaded = dialects::load_text(&folder.join("candidates.practicum.yaml"), document.to_string(), &place);
+    let (Some(suite), Some(dialect)) = (loaded.lowered.suite, dialects::dialect(&format)) else {
+        return Ok(native);
+    };
+    let raised = dialect.raise(&suite, &folder);
+    for loss in &raised.losses {
+        say!("lost: {}", safe(loss));
+    }
+    match raised.files.as_slice() {
+        [] => {
+            say!("note: nothing of it can be said in {format}, so a native file is written");
+            Ok(native)
+        }
+        [file] => {
+            let ending = match file.syntax {
+                Syntax::Yaml => ".yaml",
+                Syntax::Json => ".json",
+            };
+            Ok(vec![(ending.to_owned(), convert::text(file))])
+        }
+        files => Ok(files.iter().map(|file| (file.name.clone(), convert::text(file))).collect()),
+    }
+}
+
+/// Writes a new file, or a new folder of several, under a name that no run takes up; what someone may be
+/// editing is never overwritten.
+fn write(skill: &Path, files: &[(String, String)]) -> anyhow::Result<PathBuf> {
+    let folder = evals_folder(skill);
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    let name = skill.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let names = std::iter::once(format!("{name}.candidates.yaml"))
-        .chain((2..1000).map(|n| format!("{name}.candidates-{n}.yaml")));
+    let plain = if skill.is_file() { skill.with_extension("") } else { skill.to_owned() };
+    let name = plain.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let names = std::iter::once(format!("{name}.candidates"))
+        .chain((2..1000).map(|n| format!("{name}.candidates-{n}")));
     for name in names {
-        let path = folder.join(name);
-        match std::fs::File::create_new(&path) {
-            Ok(mut file) => {
-                let head = "# Proposed, and to be judged by a person: keep what is good in a .practicum.yaml file.\n";
-                std::io::Write::write_all(&mut file, format!("{head}{text}").as_bytes())?;
-                return Ok(path);
+        let (path, made) = match files {
+            [(ending, text)] => {
+                let path = folder.join(format!("{name}{ending}"));
+                let made = std::fs::File::create_new(&path)
+                    .and_then(|mut file| std::io::Write::write_all(&mut file, text.as_bytes()));
+                (path, made)
             }
+            files => {
+                let path = folder.join(name);
+                let made = std::fs::create_dir(&path).and_then(|()| write_below(&path, files));
+                (path, made)
+            }
+        };
+        match made {
+            Ok(()) => return Ok(path),
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error).with_context(|| format!("cannot write {}", path.display())),
         }
     }
     anyhow::bail!("there are too many files of candidates in {}; remove some", folder.display())
+}
+
+fn write_below(folder: &Path, files: &[(String, String)]) -> std::io::Result<()> {
+    for (name, text) in files {
+        let name =
+            RelPath::new(name).ok_or_else(|| std::io::Error::other("a case has no name for a file"))?;
+        let path = name.under(folder);
+        path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
+        std::fs::write(path, text)?;
+    }
+    Ok(())
 }
 
 fn in_words(found: &Candidates) -> String {

@@ -10,7 +10,7 @@ What is there is kept as a version first, the evals stay as they are, and the sk
 Examples:
   practicum restore skills/release-notes v0")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// The version: v0, v1, … (see practicum versions)
     #[arg(value_name = "VERSION", value_parser = parse_version)]

@@ -40,6 +40,9 @@ pub struct Args {
     /// Only a part of the cases, as 2/5: all parts together are the whole
     #[arg(long, value_name = "PART/PARTS", value_parser = parse_shard, help_heading = CASES)]
     shard: Option<(u32, u32)>,
+    /// At most so many cases: a random sample, always the same one of the same cases
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = CASES)]
+    max_evals: Option<u32>,
     /// Have a model predict from the descriptions whether skills fire, instead of seeing it in runs
     #[arg(long, help_heading = CASES)]
     predicted: bool,
@@ -147,6 +150,7 @@ fn for_another(evals: Evals, choices: Choices, carrying: Carrying) -> Args {
         case: Vec::new(),
         only: None,
         shard: None,
+        max_evals: None,
         predicted: false,
         carrying,
         reports: Reports::default(),
@@ -188,6 +192,7 @@ fn errand(
         cases: args.case.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
         only: args.only,
         shard: args.shard,
+        sample: None,
     };
     let mut reading = intake::read(&ask, &environment)?;
     let (any_invalid, unwanted) = reading.invalid(&filter);
@@ -214,6 +219,10 @@ fn errand(
         print(&explain(&planned, &layers)?)?;
         return Ok(None);
     }
+    let filter = match args.max_evals {
+        Some(most) => sampled(filter, most, &planned),
+        None => filter,
+    };
     // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
     let is_part = filter.is_part_of(&planned);
     let plan = plan(planned, &filter);
@@ -251,6 +260,17 @@ fn not_started(plan: &Plan) -> Vec<String> {
         }
     }
     told
+}
+
+/// Draws a sample, and tells that it is one.
+fn sampled(filter: Filter, most: u32, suites: &[Planned]) -> Filter {
+    let cases: usize = suites.iter().map(|planned| planned.suite.cases.len()).sum();
+    let filter = filter.at_most(most as usize, suites);
+    let drawn = filter.sample.as_ref().map_or(0, |sample| sample.len());
+    if drawn < cases {
+        say!("note: {drawn} of {cases} cases are run, a sample (--max-evals {most})");
+    }
+    filter
 }
 
 /// By what the cases were chosen, as it was said.

@@ -13,7 +13,7 @@ Examples:
   practicum versions skills/release-notes
   practicum restore skills/release-notes v0")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// What this version is
     #[arg(short, long, value_name = "TEXT")]

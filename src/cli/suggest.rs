@@ -24,7 +24,7 @@ Examples:
   practicum suggest skills/release-notes                    from the latest run
   practicum suggest skills/release-notes --run 20261114-09 --apply")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// The run whose failures are to be mended: its id, a part of it, or latest
     #[arg(long, default_value = "latest")]
@@ -48,7 +48,7 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     let project = project_root(contents.folder());
     let run = RunDir::find(&project, &args.run).map_err(|why| anyhow!(why))?;
     let stored = StoredRun::read(&run)?;
-    let own = stored.suites_about(contents.folder());
+    let own = stored.suites_about(&contents.skill());
     let Some(suite) = own.first() else {
         bail!("run {} is not about {}; name another with --run", run.id(), args.skill.display());
     };
@@ -57,7 +57,7 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     if failures.is_empty() {
         say!("nothing failed in run {}, so there is nothing to mend", run.id());
         if args.json {
-            print_json(&Edits::none(contents.folder(), &stored.id))?;
+            print_json(&Edits::none(&contents.skill(), &stored.id))?;
         }
         return Ok(0);
     }
@@ -92,13 +92,13 @@ fn settle(
         edits: followed,
         refused,
         diff: draft.diff(),
-        ..Edits::none(contents.folder(), run)
+        ..Edits::none(&contents.skill(), run)
     };
     if !args.json {
         print(&in_words(&edits))?;
     }
     if args.apply && draft.is_changed() {
-        let versions = Versions::of(contents.folder())?;
+        let versions = Versions::of(&contents.skill())?;
         edits.kept_as = Some(versions.snapshot("as it was before edits were applied")?.version);
         draft.write_to(contents.folder()).context("cannot change the skill")?;
         edits.applied = true;

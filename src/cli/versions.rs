@@ -16,7 +16,7 @@ Examples:
   practicum versions skills/release-notes
   practicum versions skills/release-notes --json")]
 pub struct Args {
-    /// The skill's folder
+    /// The skill's folder, or a command file
     skill: PathBuf,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]

@@ -8,7 +8,7 @@ use super::loading::id_below;
 use super::reading::{self, Kept};
 use super::told_apart;
 use super::{Dialect, Fit, Place, Raised, rules};
-use crate::model::{Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite};
+use crate::model::{Base, Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite};
 use crate::tree::{Data, Entry, Node, Object, Source, closest, text_of};
 
 mod raise;
@@ -100,7 +100,11 @@ impl Dialect for Skillet {
         };
         Some(Suite {
             cases: vec![case],
-            defaults: RunPolicy { repeat: Some(SAMPLES), ..RunPolicy::default() },
+            defaults: RunPolicy {
+                repeat: Some(SAMPLES),
+                workspace: Some(Base::Empty),
+                ..RunPolicy::default()
+            },
             gates: reading::all_cases_pass(),
             ..reading::blank_suite(NAME, source, folder_name(place))
         })

@@ -1,6 +1,7 @@
 //! The eval files below a folder, and what was left out there.
 
 use std::collections::{BTreeSet, HashSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -42,8 +43,9 @@ pub fn below(folder: &Path) -> Below {
         .follow_links(false)
         .threads(threads)
         .filter_entry(|entry| {
-            let left_out = LEFT_OUT.iter().chain(&RECORDS).any(|name| entry.file_name() == *name);
-            entry.depth() == 0 || !left_out
+            let name = entry.file_name();
+            let left_out = LEFT_OUT.iter().chain(&RECORDS).any(|known| name == *known);
+            entry.depth() == 0 || !(left_out || is_for_review(name))
         })
         .build_parallel();
     walk.run(|| {
@@ -66,6 +68,11 @@ pub fn below(folder: &Path) -> Below {
     all.skipped.extend(ignored_evals(folder, &all.found));
     all.skipped.sort();
     all
+}
+
+/// Whether a file or folder holds cases that a model proposed and nobody has accepted yet.
+fn is_for_review(name: &OsStr) -> bool {
+    name.to_string_lossy().contains(".candidates")
 }
 
 /// A link is what it leads to.
@@ -171,7 +178,11 @@ fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(|entry| entry.depth() == 0 || !RECORDS.iter().any(|name| entry.file_name() == *name))
+        .filter_entry(|entry| {
+            let name = entry.file_name();
+            let is_record = RECORDS.iter().any(|known| name == *known);
+            entry.depth() == 0 || !(is_record || is_for_review(name))
+        })
         .build();
     let files = walk
         .take(MOST_ENTRIES)

@@ -10,7 +10,6 @@ use super::rounds::{Analysed, Examined, Halt, Looks, Proposal};
 use super::suggest::{Suggested, suggest};
 use super::{Adviser, Contents, Draft, Goal, Refused, Spent, Split, StoredRun, difference};
 use crate::judge::cut;
-use crate::skill::SKILL_FILE;
 
 /// Reasons of judges beyond this add nothing.
 const LONGEST_REASONS: usize = 30_000;
@@ -38,12 +37,13 @@ pub async fn propose(
             Ok(Spent { value: Proposal { edits, refused }, cost_usd: advice.cost_usd })
         }
         Goal::Description => {
-            let text = std::fs::read_to_string(best.files.join(SKILL_FILE)).map_err(Halt::failed)?;
+            let main = contents.main().clone();
+            let text = std::fs::read_to_string(main.under(contents.folder())).map_err(Halt::failed)?;
             let advice = suggest_description(adviser, &text, &failures, round).await;
             let suggestion = advice.answer.map_err(Halt::Failed)?;
             let mut draft = Draft::of(&contents).map_err(Halt::failed)?;
             let mut proposal = Proposal::default();
-            match draft.follow(&suggestion, Some(SKILL_FILE)) {
+            match draft.follow(&suggestion, Some(main.as_str())) {
                 Ok(()) => proposal.edits.push(suggestion),
                 Err(why) => proposal.refused.push(Refused { suggestion, why }),
             }

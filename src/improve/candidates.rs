@@ -1,5 +1,6 @@
 //! Eval cases that a model proposes, and which of them are worth a look.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use schemars::JsonSchema;
@@ -16,6 +17,7 @@ use crate::llm::Tool;
 use crate::model::{Case, Diagnostics, Severity, Suite};
 use crate::quality;
 use crate::self_test::self_test;
+use crate::skill::evals_folder;
 
 /// What a candidate is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -207,15 +209,16 @@ fn mislabelled(Candidate { kind, case }: &Candidate) -> Option<String> {
 /// statements are for.
 fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
     let text = native_file(skill, std::slice::from_ref(candidate)).to_string();
-    let folder = skill.join("evals");
-    let place = Place { root: folder.clone(), project: skill.to_owned(), plugins: None, skill: None };
+    let folder = evals_folder(skill);
+    let project = folder.parent().unwrap_or(skill);
+    let place = Place { root: folder.clone(), project: project.to_owned(), plugins: None, skill: None };
     let mut loaded = dialects::load_text(&folder.join("candidate.practicum.yaml"), text, &place);
     if let Some(suite) = &loaded.lowered.suite {
         let mut tested = Diagnostics::default();
         quality::review(suite, &loaded.text, &mut tested);
         // Doing nothing is right where the skill must only stay quiet.
         if candidate.case["activation"] != "must_not" || candidate.case.get("checks").is_some() {
-            self_test(suite, &loaded.text, skill, &mut tested);
+            self_test(suite, &loaded.text, project, &mut tested);
         }
         loaded.lowered.diagnostics.extend(tested);
     }
@@ -226,12 +229,15 @@ fn objection(candidate: &Candidate, skill: &Path) -> Option<String> {
 
 /// Candidates as a native file, to be made one's own.
 pub fn native_file(skill: &Path, candidates: &[Candidate]) -> Value {
-    let name =
-        skill.file_name().map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
+    let text = |name: Option<&OsStr>| name.unwrap_or("skill".as_ref()).to_string_lossy().into_owned();
+    let (name, from_evals) = match skill.is_file() {
+        true => (text(skill.file_stem()), format!("../{}", text(skill.file_name()))),
+        false => (text(skill.file_name()), "..".to_owned()),
+    };
     json!({
         "practicum": 1,
         "name": format!("{name}-candidates"),
-        "skill": "..",
+        "skill": from_evals,
         "workspace": "empty",
         "cases": candidates.iter().map(|candidate| candidate.case.clone()).collect::<Vec<_>>(),
     })

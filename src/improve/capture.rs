@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::stored::{asked, files_below};
 use super::{StoredRun, files};
 use crate::model::{TrialRecord, Verdict};
+use crate::skill::evals_folder;
 use crate::tree::read_bounded;
 
 /// One trial as it went: `evals/captured/*.json`.
@@ -32,7 +33,10 @@ const LARGEST: u64 = 4 * 1024 * 1024;
 
 /// Where the captures of a skill are: with its evals, where no agent sees them.
 pub fn captures_of(skill: &Path) -> PathBuf {
-    skill.join("evals/captured")
+    match skill.is_file() {
+        true => evals_folder(skill).join("captured").join(skill.file_stem().unwrap_or_default()),
+        false => evals_folder(skill).join("captured"),
+    }
 }
 
 impl Capture {

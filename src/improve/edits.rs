@@ -36,6 +36,8 @@ pub struct Refused {
 /// A skill's texts, being edited. Nothing is written until someone says where.
 #[derive(Debug, Clone)]
 pub struct Draft {
+    /// The SKILL.md or command file.
+    main: RelPath,
     before: BTreeMap<RelPath, String>,
     after: BTreeMap<RelPath, String>,
 }
@@ -43,7 +45,7 @@ pub struct Draft {
 impl Draft {
     pub fn of(contents: &Contents) -> Result<Self, ContentsError> {
         let before: BTreeMap<RelPath, String> = contents.texts()?.into_iter().collect();
-        Ok(Self { after: before.clone(), before })
+        Ok(Self { main: contents.main().clone(), after: before.clone(), before })
     }
 
     pub fn texts(&self) -> impl Iterator<Item = (&RelPath, &str)> {
@@ -84,7 +86,7 @@ impl Draft {
         }
         let old = &self.after[&path];
         let new = format!("{}{after}{}", &old[..at], &old[at + before.len()..]);
-        if path.as_str() == SKILL_FILE {
+        if path == self.main {
             keeps_front(old, &new)?;
         }
         self.after.insert(path, new);

@@ -18,7 +18,8 @@ pub fn write<'r>(
     said: &[SkillJudged],
     trials: impl IntoIterator<Item = (&'r TrialRecord, PathBuf)>,
 ) -> std::io::Result<()> {
-    let conventions = convention_compliance(&Draft::read(&skill.join(SKILL_FILE)));
+    let file = if skill.is_file() { skill.to_owned() } else { skill.join(SKILL_FILE) };
+    let conventions = convention_compliance(&Draft::read(&file));
     let folder = workspace.join("grading");
     let mut names = BTreeSet::new();
     for (record, left) in trials {

@@ -10,6 +10,7 @@ mod analysis;
 mod blind;
 mod candidates;
 mod capture;
+mod create;
 mod decide;
 mod description;
 mod edits;
@@ -34,6 +35,7 @@ pub use blind::{
 };
 pub use candidates::{Candidate, Candidates, Dropped, native_file, propose_cases, sifted};
 pub use capture::Capture;
+pub use create::{DraftedSkill, draft_skill};
 pub use decide::{Decision, Goal};
 pub use edits::{Draft, Refused, Suggestion};
 pub use failures::Failures;

@@ -97,12 +97,12 @@ impl StoredRun {
         })
     }
 
-    /// The suites that examine a skill, by its folder.
+    /// The suites that examine a skill, by its folder or command file.
     pub fn suites_about(&self, skill: &Path) -> Vec<&Suite> {
         let name = Skill::read(skill).map(|skill| skill.name).unwrap_or_default();
         // Versions are run from copies, of which only the name is left.
         let is_it = |known: &SkillRef| match known.path.as_deref().map(Contents::of) {
-            Some(Ok(contents)) => contents.folder() == skill,
+            Some(Ok(contents)) => contents.skill() == skill,
             Some(Err(_)) => known.name == name,
             None => false,
         };

@@ -77,6 +77,24 @@ impl Reading {
         (any, told)
     }
 
+    /// Has each of these skills examined as it is elsewhere. `moved` gives where, or `None` to leave a skill
+    /// as it is. Gives how many were moved.
+    pub fn examine_elsewhere<E>(
+        &mut self,
+        mut moved: impl FnMut(&Path) -> Result<Option<PathBuf>, E>,
+    ) -> Result<usize, E> {
+        let suites = self.files.iter_mut().filter_map(|file| file.lowered.suite.as_mut());
+        let skills = suites.flat_map(|suite| suite.skills.iter_mut());
+        let mut count = 0;
+        for path in skills.chain(&mut self.skill).filter_map(|skill| skill.path.as_mut()) {
+            if let Some(elsewhere) = moved(path)? {
+                *path = elsewhere;
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
     pub fn has_errors(&self) -> bool {
         self.files.iter().any(|file| file.lowered.diagnostics.has_errors())
     }
@@ -107,11 +125,7 @@ impl Reading {
 /// Finds and reads eval files.
 pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
     let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
-    let search = Search {
-        paths: ask.paths.clone(),
-        evals: ask.evals.clone(),
-        home: env.get("HOME").map(PathBuf::from),
-    };
+    let search = Search { paths: ask.paths.clone(), evals: ask.evals.clone(), skillet: skillet_dir(env) };
     let Discovered { files: found, skipped, skill: beside } = discover::discover(&search, &project_root)?;
     if let (Some(skill), Some(beside)) = (&ask.skill, &beside) {
         let problem = format!("{} has no evals, and --skill names {}", beside.display(), skill.display());
@@ -137,7 +151,11 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
         places.push((file, Place { root, project, plugins: plugins.clone(), skill }));
         sought.push(by);
     }
-    let files = load_all(&places, forced);
+    let mut files = load_all(&places, forced);
+    let given: Vec<PathBuf> = search.named_skills();
+    for (file, (_, place)) in files.iter_mut().zip(&places) {
+        put_under_given(file, place, &given);
+    }
     let projects = places.into_iter().map(|(_, place)| place.project);
     let given = GivenAway::by(&files);
     let kept = files.into_iter().zip(projects).zip(sought).filter_map(|((file, project), by)| {
@@ -168,6 +186,25 @@ fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p PathBuf>) -> Option<St
             names.join(", ")
         )
     })
+}
+
+/// Where Skillet keeps evals, if not in the home of the user.
+const SKILLET_DIR: &str = "SKILLET_DIR";
+
+fn skillet_dir(env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let own = env.get(SKILLET_DIR).filter(|path| !path.is_empty()).map(PathBuf::from);
+    own.or_else(|| env.get("HOME").map(|home| Path::new(home).join(".skillet")))
+}
+
+/// Evals that name no skill are about the one that the user names and they were found for.
+fn put_under_given(file: &mut Loaded, place: &Place, given: &[PathBuf]) {
+    let Some(suite) = file.lowered.suite.as_mut().filter(|suite| suite.skills.is_empty()) else { return };
+    let around = given.iter().filter(|skill| file.path.starts_with(skill));
+    let skill = place.skill.as_ref().or_else(|| around.max_by_key(|skill| skill.components().count()));
+    // A skill that cannot be read is told of by those who name it.
+    if let Some(skill) = skill.and_then(|path| skill_at(path).ok()) {
+        suite.put_under_test(skill);
+    }
 }
 
 pub(super) fn skill_at(path: &Path) -> Result<SkillRef, IntakeError> {

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use super::page::Page;
 use crate::model::{Diagnostics, Span};
-use crate::skill::{Form, after_fence, place_name, read_frontmatter, split_frontmatter};
+use crate::skill::{Form, after_fence, is_command_file, place_name, read_frontmatter, split_frontmatter};
 use crate::tree::{Data, Entry, Node, read_bounded};
 
 /// No agent would load a larger one: the recommended budget is a fiftieth of this.
@@ -87,8 +87,16 @@ impl Draft {
         }
     }
 
+    /// Whether it is a command file: what the specification wants of skills is not for it.
+    pub fn is_command(&self) -> bool {
+        is_command_file(&self.file)
+    }
+
     /// What the frontmatter says, else what the place says.
     pub fn name(&self) -> String {
+        if self.is_command() {
+            return place_name(&self.file, Form::Command);
+        }
         let said = self.said("name").map(|(name, _)| name.to_owned());
         said.unwrap_or_else(|| place_name(&self.file, Form::Folder))
     }

@@ -1,13 +1,15 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::skill::SKILL_FILE;
+use crate::skill::{SKILL_FILE, is_command_file};
 
 #[derive(Debug, thiserror::Error)]
 pub enum FindError {
     #[error("there is no {0}")]
     Missing(PathBuf),
-    #[error("{0} is not a skill: name a SKILL.md, or a folder that has one in it or below it")]
+    #[error(
+        "{0} is not a skill: name a SKILL.md, a command file, or a folder that has one in it or below it"
+    )]
     NotASkill(PathBuf),
     #[error("no skills found; looked for SKILL.md in and below {}", list(.0))]
     Nothing(Vec<PathBuf>),
@@ -22,7 +24,7 @@ fn list(paths: &[PathBuf]) -> String {
 pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
     let mut files = Vec::new();
     for path in paths {
-        if is_skill_file(path) && path.symlink_metadata().is_ok() {
+        if (is_skill_file(path) || is_command_file(path)) && path.symlink_metadata().is_ok() {
             files.push(path.clone());
         } else if path.is_dir() {
             files.extend(search(path));
@@ -43,6 +45,13 @@ pub fn find(paths: &[PathBuf]) -> Result<Vec<PathBuf>, FindError> {
 
 fn is_skill_file(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(SKILL_FILE))
+}
+
+/// Where an agent finds commands; other Markdown in a folder that is searched is only text.
+fn in_agents_commands(path: &Path) -> bool {
+    let folders: Vec<_> = path.iter().collect();
+    let is_there = folders.windows(2).any(|pair| pair[0] == ".claude" && pair[1] == "commands");
+    is_there && is_command_file(path) && path.is_file()
 }
 
 /// Without the leading `./` that nobody typed.
@@ -78,7 +87,7 @@ fn search(folder: &Path) -> Vec<PathBuf> {
     for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
         let path = entry.path();
         let exact = path.file_name().is_some_and(|name| name == SKILL_FILE);
-        if exact || is_skill_file(path) && path.is_file() {
+        if exact || is_skill_file(path) && path.is_file() || in_agents_commands(path) {
             files.push(path.to_owned());
         } else if entry.path_is_symlink() && path.join(SKILL_FILE).is_file() {
             files.push(path.join(SKILL_FILE));
@@ -96,6 +105,7 @@ fn search(folder: &Path) -> Vec<PathBuf> {
         .collect();
     files.retain(|file| {
         file.file_name().is_some_and(|name| name == SKILL_FILE)
+            || !is_skill_file(file)
             || !file.parent().is_some_and(|folder| exact.contains(folder))
     });
     files

@@ -21,7 +21,7 @@ pub use convention::{Alignment, ConventionCompliance, Mark, convention_complianc
 pub use document::{Tally, document};
 pub use draft::{Draft, Front};
 pub use find::{FindError, find};
-pub use rules::{RULES, rule};
+pub use rules::{FOR_COMMANDS, RULES, rule};
 
 use crate::model::{Diagnostic, Diagnostics, Severity, Span};
 
@@ -153,7 +153,9 @@ pub fn lint(file: &Path) -> Linted {
 }
 
 fn lint_draft(draft: Draft) -> Linted {
-    let mut found: Vec<Diagnostic> = RULES.iter().flat_map(|rule| rule.findings(&draft)).collect();
+    let is_command = draft.is_command();
+    let fitting = RULES.iter().filter(|rule| !is_command || FOR_COMMANDS.contains(&rule.code));
+    let mut found: Vec<Diagnostic> = fitting.flat_map(|rule| rule.findings(&draft)).collect();
     // The worst first, because the number of problems kept is bounded.
     found.sort_by_key(|problem| (problem.severity, problem.span));
     let mut diagnostics = Diagnostics::default();

@@ -6,7 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Arm, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Judged, Mode, PassRule, Ratio};
+use super::{
+    Arm, Base, By, Case, CheckKind, Diagnostics, Digest, Gate, GateName, Judged, Mode, PassRule, Ratio,
+};
 
 /// One eval file (or one folder of them) as every later stage sees it.
 #[derive(Debug, Clone, PartialEq)]
@@ -171,6 +173,8 @@ pub struct RunPolicy {
     pub detect_questions: Option<bool>,
     /// Text put before the user's message for agents that know no skill command.
     pub system_prompt: Option<String>,
+    /// What workspaces begin as, where a format leaves that to the settings.
+    pub workspace: Option<Base>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -167,11 +167,13 @@ impl Prepared<'_> {
         if self.planned.settings.sync_tasks.value {
             extra_env.push(("CLAUDE_CODE_DISABLE_BACKGROUND_TASKS".to_owned(), "1".to_owned()));
         }
+        let tools = self.allowed_tools();
         let talk = Conversation {
             agent: self.agent,
             turns: &turns,
             model: self.trial.condition.model.as_deref(),
             append_system: self.planned.mode_text.as_deref().filter(|_| self.agent.appends_system()),
+            tools: tools.as_deref(),
             gateway: self.scope.as_ref().map(Scope::base_url),
             user_env: &exam.user_env,
             extra_env: &extra_env,
@@ -220,6 +222,15 @@ impl Prepared<'_> {
                 seen.ended_because = Some(why);
             }
         }
+    }
+
+    /// The only tools that the agent may use, as it wants to be told. One that has a skill can take it up.
+    fn allowed_tools(&self) -> Option<String> {
+        let mut tools = self.planned.settings.tools.value.clone()?;
+        if !self.workspace.staged.is_empty() && !tools.iter().any(|tool| tool == "Skill") {
+            tools.push("Skill".to_owned());
+        }
+        Some(tools.join(","))
     }
 
     fn turns(&self) -> Vec<String> {

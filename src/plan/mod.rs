@@ -3,7 +3,7 @@
 //! In: suites with their settings. Out: `Plan`, trials in the order they start. Never: touches
 //! the disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
@@ -72,6 +72,8 @@ pub struct Filter {
     pub only: Option<Only>,
     /// Part `.0` of `.1`, from 1. All trials of a case are in one part.
     pub shard: Option<(u32, u32)>,
+    /// The cases of a sample, by suite and id; `None` means all.
+    pub sample: Option<BTreeSet<(String, String)>>,
 }
 
 /// One of the two kinds of case.
@@ -109,6 +111,22 @@ impl Filter {
         self.cases.is_empty() || self.cases.iter().any(|glob| glob.matches(id))
     }
 
+    /// The same with at most so many cases. Which ones is drawn by their names, so that the same cases are
+    /// drawn again by the same command and when a run is resumed.
+    #[must_use]
+    pub fn at_most(self, most: usize, suites: &[Planned]) -> Self {
+        let cases = suites
+            .iter()
+            .flat_map(|planned| planned.suite.cases.iter().map(move |case| (&planned.suite, case)));
+        let wanted = cases.filter(|(suite, case)| self.wants(suite, case));
+        let named = wanted.map(|(suite, case)| (suite.name.clone(), case.id.clone()));
+        let mut drawn: Vec<(Digest, (String, String))> = named
+            .map(|name| (Digest::of_parts(["sample".as_bytes(), name.0.as_bytes(), name.1.as_bytes()]), name))
+            .collect();
+        drawn.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+        Self { sample: Some(drawn.into_iter().take(most).map(|(_, name)| name).collect()), ..self }
+    }
+
     fn wants(&self, suite: &Suite, case: &Case) -> bool {
         let named = self.wants_id(&case.id);
         let of_kind = match self.only {
@@ -116,7 +134,14 @@ impl Filter {
             Some(Only::Activation) => is_activation(case),
             Some(Only::Artifact) => !is_activation(case),
         };
-        named && of_kind && self.shard.is_none_or(|(part, parts)| shard_of(suite, case, parts) == part)
+        let drawn = || {
+            let is_it = |sample: &BTreeSet<_>| sample.contains(&(suite.name.clone(), case.id.clone()));
+            self.sample.as_ref().is_none_or(is_it)
+        };
+        named
+            && of_kind
+            && drawn()
+            && self.shard.is_none_or(|(part, parts)| shard_of(suite, case, parts) == part)
     }
 }
 

@@ -21,6 +21,8 @@ pub struct Conversation<'c> {
     pub turns: &'c [String],
     pub model: Option<&'c str>,
     pub append_system: Option<&'c str>,
+    /// The only tools that the agent may use, with commas between them.
+    pub tools: Option<&'c str>,
     pub gateway: Option<&'c str>,
     pub user_env: &'c BTreeMap<String, String>,
     /// Added to what the agent's descriptor sets.
@@ -77,6 +79,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             session: Some(&session),
             later: index > 0,
             append_system: talk.append_system,
+            tools: talk.tools,
             gateway: talk.gateway,
             walled: talk.walls.holds(),
             plugins: &workspace.plugins,

@@ -3,7 +3,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::model::{
-    Arm, Mode, Provider, Ratio, SandboxMode, Suite, Transport, UnsupportedPass, parse_duration,
+    Arm, Base, Mode, Provider, Ratio, SandboxMode, Suite, Transport, UnsupportedPass, parse_duration,
 };
 use crate::tree::shape;
 
@@ -48,6 +48,8 @@ pub static KNOBS: &[Described] = &[
     TRIGGER_THRESHOLD.described(),
     SYNC_TASKS.described(),
     DETECT_QUESTIONS.described(),
+    TOOLS.described(),
+    WORKSPACE.described(),
     JUDGE_MODEL.described(),
     JUDGE_PROVIDER.described(),
     JUDGE_TRANSPORT.described(),
@@ -167,6 +169,36 @@ pub static DETECT_QUESTIONS: Knob<bool> = Knob {
     in_file: |suite| suite.run.detect_questions,
     in_format: |suite| suite.defaults.detect_questions,
     default: || false,
+};
+
+pub static TOOLS: Knob<Option<Vec<String>>> = Knob {
+    name: "tools",
+    env: &["PRACTICUM_TOOLS"],
+    doc: "The only tools that the agent may use, by its own names for them.",
+    shape: shape::texts,
+    parse: |text| {
+        let tools: Vec<String> = list(text).map(str::to_owned).collect();
+        if tools.is_empty() { Err("it must name a tool".to_owned()) } else { Ok(Some(tools)) }
+    },
+    in_file: |_| None,
+    in_format: |_| None,
+    default: || None,
+};
+
+/// What the eval file says is a part of each case; this is for formats that say nothing.
+pub static WORKSPACE: Knob<Option<Base>> = Knob {
+    name: "workspace",
+    env: &["PRACTICUM_WORKSPACE"],
+    doc: "What an agent's workspace begins as, where the eval's format leaves it open: empty, or a copy of the project.",
+    shape: || shape::words(&["empty", "project"]),
+    parse: |text| match text {
+        "empty" => Ok(Some(Base::Empty)),
+        "project" => Ok(Some(Base::Project)),
+        _ => Err("it must be empty or project".to_owned()),
+    },
+    in_file: |suite| suite.run.workspace.map(Some),
+    in_format: |suite| suite.defaults.workspace.map(Some),
+    default: || None,
 };
 
 pub static JUDGE_MODEL: Knob<Option<String>> = Knob {

@@ -17,7 +17,7 @@ pub use knobs::{JOBS, JUDGE_JOBS, KNOBS, Knob, MAX_COST, MAX_TOKENS, PROBE, RETR
 pub use layers::{Layers, Projects, SettingsError, project_root};
 pub use schema::schema as project_schema;
 
-use crate::model::{Arm, Mode, Provider, Ratio, Suite, Transport, UnsupportedPass};
+use crate::model::{Arm, Base, Mode, Provider, Ratio, Suite, Transport, UnsupportedPass};
 
 /// A value and who said it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,6 +63,10 @@ pub struct Settings {
     pub trigger_threshold: Setting<Ratio>,
     pub sync_tasks: Setting<bool>,
     pub detect_questions: Setting<bool>,
+    /// The only tools that the agent may use; `None` for all.
+    pub tools: Setting<Option<Vec<String>>>,
+    /// What workspaces begin as; `None` for what the eval file says.
+    pub workspace: Setting<Option<Base>>,
     pub judge_model: Setting<Option<String>>,
     pub judge_provider: Setting<Provider>,
     pub judge_transport: Setting<Transport>,
@@ -82,6 +86,8 @@ impl Settings {
             trigger_threshold: layers.pick(&knobs::TRIGGER_THRESHOLD, suite)?,
             sync_tasks: layers.pick(&knobs::SYNC_TASKS, suite)?,
             detect_questions: layers.pick(&knobs::DETECT_QUESTIONS, suite)?,
+            tools: layers.pick(&knobs::TOOLS, suite)?,
+            workspace: layers.pick(&knobs::WORKSPACE, suite)?,
             judge_model: layers.pick(&knobs::JUDGE_MODEL, suite)?,
             judge_provider: layers.pick(&knobs::JUDGE_PROVIDER, suite)?,
             judge_transport: layers.pick(&knobs::JUDGE_TRANSPORT, suite)?,
@@ -110,6 +116,14 @@ impl Settings {
             row("trigger-threshold", &self.trigger_threshold, |ratio| ratio.get().to_string()),
             row("sync-tasks", &self.sync_tasks, bool::to_string),
             row("detect-questions", &self.detect_questions, bool::to_string),
+            row("tools", &self.tools, |tools| {
+                tools.as_ref().map_or_else(|| "(all)".to_owned(), |tools| tools.join(", "))
+            }),
+            row("workspace", &self.workspace, |base| match base {
+                Some(Base::Empty) => "empty".to_owned(),
+                Some(Base::Project) => "project".to_owned(),
+                None => "(as each case says)".to_owned(),
+            }),
             row("judge.model", &self.judge_model, |model| {
                 model.clone().unwrap_or_else(|| "(the provider's default)".to_owned())
             }),

@@ -2,22 +2,25 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diff;
-use crate::model::{Digest, RelPath, Suite};
+use crate::model::{Case, Digest, RelPath, Suite};
 use crate::own_files::OwnFiles;
-use crate::skill::{SKILL_FILE, is_eval_file, tidy};
+use crate::skill::{Form, SKILL_FILE, is_eval_file, tidy};
 
 /// What a skill consists of: its files, without its evals, without reports of runs, and without what is not
-/// the skill's own.
+/// the skill's own. Of a command file that is the file alone, whatever lies beside it.
 #[derive(Debug, Clone)]
 pub struct Contents {
     folder: PathBuf,
+    form: Form,
+    /// The SKILL.md or command file, seen from the folder.
+    main: RelPath,
     own: Vec<RelPath>,
     others: Vec<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum ContentsError {
-    #[error("no skill at {0}: there is no SKILL.md in it; only folders have versions")]
+    #[error("no skill at {0}: it is neither a folder with a SKILL.md nor a command file")]
     NoSkill(PathBuf),
     #[error("{0} has a name that is not plain text; rename it")]
     BadName(PathBuf),
@@ -38,19 +41,35 @@ const MOST_BYTES: u64 = 512 * 1024 * 1024;
 impl Contents {
     /// Looks through a skill's folder. Links that lead out of it are not the skill's.
     pub fn of(skill: &Path) -> Result<Self, ContentsError> {
+        let no_skill = || ContentsError::NoSkill(skill.to_owned());
         let named_file = skill.file_name().is_some_and(|name| name == SKILL_FILE) && skill.is_file();
-        let folder = if named_file { skill.parent().unwrap_or(skill) } else { skill };
-        let folder = folder.canonicalize().map_err(|_| ContentsError::NoSkill(skill.to_owned()))?;
-        if !folder.join(SKILL_FILE).is_file() {
-            return Err(ContentsError::NoSkill(skill.to_owned()));
+        if !named_file && skill.is_file() && skill.extension().is_some_and(|ending| ending == "md") {
+            return Self::of_command(&skill.canonicalize().map_err(|_| no_skill())?);
         }
-        let mut contents = Self { folder: folder.clone(), own: Vec::new(), others: Vec::new() };
+        let folder = if named_file { skill.parent().unwrap_or(skill) } else { skill };
+        let folder = folder.canonicalize().map_err(|_| no_skill())?;
+        if !folder.join(SKILL_FILE).is_file() {
+            return Err(no_skill());
+        }
+        let main = RelPath::new(SKILL_FILE).ok_or_else(no_skill)?;
+        let mut contents =
+            Self { folder: folder.clone(), form: Form::Folder, main, own: Vec::new(), others: Vec::new() };
         let mut bytes = 0;
         let written = OwnFiles::around([folder.as_path()]);
         contents.look_through(&folder, &written, &mut bytes)?;
         contents.own.sort();
         contents.others.sort();
         Ok(contents)
+    }
+
+    fn of_command(file: &Path) -> Result<Self, ContentsError> {
+        let name = file.file_name().and_then(|name| name.to_str()).and_then(RelPath::new);
+        let main = name.ok_or_else(|| ContentsError::BadName(file.to_owned()))?;
+        if file.metadata().is_ok_and(|metadata| metadata.len() > MOST_BYTES) {
+            return Err(ContentsError::TooLarge(file.to_owned()));
+        }
+        let folder = file.parent().unwrap_or(file).to_owned();
+        Ok(Self { folder, form: Form::Command, own: vec![main.clone()], main, others: Vec::new() })
     }
 
     fn look_through(&mut self, at: &Path, written: &OwnFiles, bytes: &mut u64) -> Result<(), ContentsError> {
@@ -87,8 +106,31 @@ impl Contents {
         not_content || leads_out || odd || is_eval_file(path)
     }
 
+    /// The folder that the files are seen from; for a command file, the one it lies in.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The skill itself: its folder, or the command file.
+    pub fn skill(&self) -> PathBuf {
+        self.skill_in(&self.folder)
+    }
+
+    /// The same for a copy of it in another folder.
+    fn skill_in(&self, folder: &Path) -> PathBuf {
+        match self.form {
+            Form::Folder => folder.to_owned(),
+            Form::Command => self.main.under(folder),
+        }
+    }
+
+    pub fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The SKILL.md or command file, seen from the folder.
+    pub fn main(&self) -> &RelPath {
+        &self.main
     }
 
     /// The skill's files and the links among them.
@@ -114,7 +156,12 @@ impl Contents {
                     .iter()
                     .any(|own| own.under(&self.folder) == path || own.under(&self.folder).starts_with(path))
             };
-            if inside(&path) {
+            // A suite that is a folder may be the skill's own, or hold it; then each of its files tells.
+            let is_case = |case: &Case| {
+                ["yaml", "yml"].iter().any(|ending| inside(&path.join(format!("{}.{ending}", case.id))))
+            };
+            let among = if path.is_dir() { suite.cases.iter().any(is_case) } else { inside(&path) };
+            if among {
                 return Err(ContentsError::EvalsInside(suite.origin.path.clone()));
             }
         }
@@ -147,10 +194,10 @@ impl Contents {
         Ok(Digest::of_parts(parts.iter().map(Vec::as_slice)))
     }
 
-    /// Copies the skill's own files into a folder that is there.
-    pub fn copy_to(&self, to: &Path) -> Result<(), ContentsError> {
+    /// Copies the skill's own files into a folder that is there, and gives where the skill is now.
+    pub fn copy_to(&self, folder: &Path) -> Result<PathBuf, ContentsError> {
         for path in &self.own {
-            let (from, to) = (path.under(&self.folder), path.under(to));
+            let (from, to) = (path.under(&self.folder), path.under(folder));
             let copied = to.parent().map_or(Ok(()), std::fs::create_dir_all).and_then(|()| {
                 match std::fs::symlink_metadata(&from)?.is_symlink() {
                     true => std::os::unix::fs::symlink(std::fs::read_link(&from)?, &to),
@@ -159,7 +206,7 @@ impl Contents {
             });
             copied.map_err(|error| ContentsError::Unreadable { path: from, error })?;
         }
-        Ok(())
+        Ok(self.skill_in(folder))
     }
 
     fn held(&self, path: &RelPath) -> Result<Held, ContentsError> {

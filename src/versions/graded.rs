@@ -130,9 +130,9 @@ fn files_of(skill: &GradedSkill) -> Option<Contents> {
     })
 }
 
-/// The commit that holds a skill as it is. Only a folder can be looked at.
+/// The commit that holds a skill as it is.
 fn commit_of(skill: &Path) -> Option<String> {
-    git_ref::commit_of(Contents::of(skill).ok()?.folder())
+    git_ref::commit_of(&Contents::of(skill).ok()?.skill())
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::history::{GRADED, History, Version};
 use super::workspace::{VersionsError, Workspace};
 use super::{Contents, Score, files, skill_creator, swap};
 use crate::git_ref;
+use crate::skill::Form;
 
 /// The versions of one skill, kept in a folder beside it.
 #[derive(Debug, Clone)]
@@ -64,7 +65,7 @@ pub struct ListedVersion {
 impl Versions {
     pub fn of(skill: &Path) -> Result<Self, VersionsError> {
         let contents = Contents::of(skill)?;
-        let skill = contents.folder().to_owned();
+        let skill = contents.skill();
         Ok(Self { workspace: Workspace::of(&skill), skill })
     }
 
@@ -93,10 +94,10 @@ impl Versions {
     }
 
     /// Keeps another state of the skill, which was made elsewhere. The skill itself is still what it was.
-    pub fn take_from(&self, folder: &Path, description: &str) -> Result<Taken, VersionsError> {
+    pub fn take_from(&self, skill: &Path, description: &str) -> Result<Taken, VersionsError> {
         let _lock = self.workspace.lock()?;
         let mut history = self.history()?;
-        let taken = self.take(&mut history, &Contents::of(folder)?, description, None)?;
+        let taken = self.take(&mut history, &Contents::of(skill)?, description, None)?;
         self.workspace.write(&history)?;
         Ok(taken)
     }
@@ -150,7 +151,7 @@ impl Versions {
         Ok(self.workspace.find(&self.history()?, &Contents::of(&self.skill)?.digest()?))
     }
 
-    /// The folder with a version's files. What a history from elsewhere says must not lead out of the
+    /// A version's files: their folder, or the command file. What a history from elsewhere says must not lead out of the
     /// workspace.
     pub fn files(&self, number: u32) -> Result<PathBuf, VersionsError> {
         let history = self.history()?;
@@ -174,6 +175,10 @@ impl Versions {
     }
 
     fn put_in_place(&self, from: &Contents, now: &Contents) -> Result<(), VersionsError> {
+        if from.form() == Form::Command {
+            let bytes = std::fs::read(from.skill()).map_err(self.workspace.failed())?;
+            return files::write(&self.skill, &bytes).map_err(self.workspace.failed());
+        }
         let aside = self.workspace.aside()?;
         let new = aside.path().join("skill");
         let made = std::fs::create_dir(&new)
@@ -193,8 +198,9 @@ impl Versions {
         let version = history.versions.iter_mut().find(|version| version.version == number);
         let version = version.ok_or(VersionsError::NoVersion(number))?;
         version.average_score = score.average_score;
-        let folder = self.workspace.files_of(version)?;
-        score.write(folder.parent().unwrap_or(&folder)).map_err(self.workspace.failed())?;
+        self.workspace.files_of(version)?;
+        let place = self.workspace.place_of(version).ok_or(VersionsError::NoVersion(number))?;
+        score.write(&place).map_err(self.workspace.failed())?;
         self.workspace.write(&history)?;
         self.write_for_skill_creator()
     }
@@ -209,7 +215,8 @@ impl Versions {
     }
 
     pub fn score(&self, version: &Version) -> Option<Score> {
-        Score::read(self.workspace.files_of(version).ok()?.parent()?)
+        self.workspace.files_of(version).ok()?;
+        Score::read(&self.workspace.place_of(version)?)
     }
 
     pub fn listed(&self) -> Result<Listed, VersionsError> {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use super::history::{History, Version};
 use super::{Contents, ContentsError};
 use crate::model::{Digest, RelPath};
-use crate::skill::workspace_of;
+use crate::skill::{SKILL_FILE, workspace_of};
 
 /// A folder of versions: `history.json`, and `vN/skill` for each.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl Workspace {
 
     /// What a version holds, or held when it was graded. `None` if nothing tells.
     pub fn digest_of(&self, version: &Version) -> Option<Digest> {
-        let kept = self.files_of(version).ok().and_then(|folder| digest_in(&folder));
+        let kept = self.files_of(version).ok().and_then(|skill| digest_in(&skill));
         kept.or_else(|| {
             let place = self.inside(self.place_of(version)?.as_path())?;
             // Hardly more than a line: what is longer was not written here.
@@ -105,11 +105,12 @@ impl Workspace {
             .map_err(self.failed())
     }
 
-    /// The folder with a version's files. What a history from elsewhere says must not lead out of the
-    /// workspace.
+    /// A version's files: the folder that holds them, or the command file in it. What a history from elsewhere
+    /// says must not lead out of the workspace.
     pub fn files_of(&self, version: &Version) -> Result<PathBuf, VersionsError> {
         let gone = || VersionsError::Gone { version: version.version, path: version.path.clone() };
-        self.inside(&version.path.under(&self.path)).ok_or_else(gone)
+        let folder = self.inside(&version.path.under(&self.path)).ok_or_else(gone)?;
+        Ok(skill_in(&folder))
     }
 
     /// Keeps a version's files. They are copied aside and moved, so that they are whole or not there.
@@ -148,7 +149,8 @@ impl Workspace {
         self.inside(folder).and_then(|folder| digest_in(&folder)).as_ref() == Some(wanted)
     }
 
-    fn place_of(&self, version: &Version) -> Option<PathBuf> {
+    /// The folder of a version, with its files and what is known of it.
+    pub fn place_of(&self, version: &Version) -> Option<PathBuf> {
         version.path.under(&self.path).parent().map(Path::to_owned)
     }
 
@@ -159,5 +161,18 @@ impl Workspace {
 }
 
 fn digest_in(folder: &Path) -> Option<Digest> {
-    Contents::of(folder).ok()?.digest().ok()
+    Contents::of(&skill_in(folder)).ok()?.digest().ok()
+}
+
+/// The skill in a version's folder: the folder, or the only file in it where that is a command file.
+fn skill_in(folder: &Path) -> PathBuf {
+    if folder.join(SKILL_FILE).is_file() || !folder.is_dir() {
+        return folder.to_owned();
+    }
+    let entries: Vec<PathBuf> =
+        std::fs::read_dir(folder).into_iter().flatten().flatten().take(2).map(|entry| entry.path()).collect();
+    match entries.as_slice() {
+        [only] if only.extension().is_some_and(|ending| ending == "md") && only.is_file() => only.clone(),
+        _ => folder.to_owned(),
+    }
 }

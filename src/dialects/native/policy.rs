@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::decode::{duration, one_of};
 use super::encode::relative;
 use crate::model::{
-    Arm, Diagnostics, JudgePolicy, Mode, Provider, Ratio, RunPolicy, Transport, format_duration,
+    Arm, Base, Diagnostics, JudgePolicy, Mode, Provider, Ratio, RunPolicy, Transport, format_duration,
 };
 use crate::skill::tidy;
 use crate::tree::{Node, Object};
 
 /// The keys of `run` and `defaults`.
-pub const RUN_KEYS: [&str; 11] = [
+pub const RUN_KEYS: [&str; 12] = [
     "agents",
     "model",
     "repeat",
@@ -25,7 +25,10 @@ pub const RUN_KEYS: [&str; 11] = [
     "sync_tasks",
     "detect_questions",
     "system_prompt",
+    "workspace",
 ];
+
+const WORKSPACES: [(&str, Base); 2] = [("project", Base::Project), ("empty", Base::Empty)];
 
 pub fn run(
     node: Option<&Node>,
@@ -62,6 +65,7 @@ pub fn run(
         sync_tasks: object.bool("sync_tasks", diagnostics),
         detect_questions: object.bool("detect_questions", diagnostics),
         system_prompt: object.text("system_prompt", diagnostics).map(str::to_owned),
+        workspace: one_of(&mut object, "workspace", &WORKSPACES, diagnostics),
     };
     object.refuse_rest(what, diagnostics);
     policy
@@ -107,6 +111,7 @@ pub fn run_value(policy: &RunPolicy, folder: &Path) -> Value {
         sync_tasks,
         detect_questions,
         system_prompt,
+        workspace,
     } = policy;
     let mut map = Map::new();
     let mut put = |key: &str, value: Option<Value>| {
@@ -122,6 +127,8 @@ pub fn run_value(policy: &RunPolicy, folder: &Path) -> Value {
     put("mode", mode.as_ref().map(|mode| json!(mode.name())));
     put("script", script.as_ref().map(|script| json!(relative(script, folder))));
     put("trigger_threshold", trigger_threshold.map(|threshold| json!(threshold.get())));
+    let word = |base: &Base| WORKSPACES.iter().find(|(_, known)| known == base).map(|(word, _)| json!(word));
+    put("workspace", workspace.as_ref().and_then(word));
     put("sync_tasks", sync_tasks.map(|sync| json!(sync)));
     put("detect_questions", detect_questions.map(|detect| json!(detect)));
     put("system_prompt", system_prompt.as_ref().map(|prompt| json!(prompt)));

@@ -131,6 +131,11 @@ fn run() -> Value {
             "system_prompt",
             "Text put before the user's message for agents that know no skill command.",
             shape::text(),
+        )
+        .may(
+            "workspace",
+            "What all workspaces begin as, whatever the cases say; settings may say otherwise.",
+            shape::words(&["project", "empty"]),
         );
     run.into()
 }

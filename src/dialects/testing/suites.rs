@@ -138,6 +138,7 @@ fn policy() -> impl Strategy<Value = RunPolicy> {
             sync_tasks,
             detect_questions,
             system_prompt,
+            workspace: None,
         },
     );
     prop_oneof![Just(RunPolicy::default()), full]

@@ -222,6 +222,8 @@ fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) ->
         sync_tasks,
         detect_questions,
         system_prompt,
+        // Each case says what its workspace begins as.
+        workspace: _,
     } = run;
     let theirs = &format.defaults;
     let says = |what| format.says.contains(&what);

@@ -226,8 +226,8 @@ impl<'l> Loop<'l> {
         self.once(&format!("snapshot {round}"), |this| {
             let aside = tempfile::tempdir().map_err(Halt::failed)?;
             let files = Contents::of(&best.examined.files).map_err(Halt::failed)?;
-            files.copy_to(aside.path()).map_err(Halt::failed)?;
-            let copy = Contents::of(aside.path()).map_err(Halt::failed)?;
+            let copied = files.copy_to(aside.path()).map_err(Halt::failed)?;
+            let copy = Contents::of(&copied).map_err(Halt::failed)?;
             let mut draft = Draft::of(&copy).map_err(Halt::failed)?;
             // They were checked when they were proposed, one after the other, on the same text.
             let made = proposal.edits.iter().filter(|edit| draft.follow(edit, None).is_ok()).count();
@@ -237,7 +237,7 @@ impl<'l> Loop<'l> {
             draft.write_to(aside.path()).map_err(Halt::failed)?;
             let areas: Vec<&str> = proposal.edits.iter().map(|edit| edit.area.as_str()).collect();
             let description = format!("round {round}: {}", areas.join(", "));
-            let taken = this.versions.take_from(aside.path(), &description).map_err(Halt::failed)?;
+            let taken = this.versions.take_from(&copied, &description).map_err(Halt::failed)?;
             Ok(Spent { value: Some(taken.version), cost_usd: Some(0.0) })
         })
     }

@@ -80,6 +80,21 @@ pub static RULES: &[&LintRule] = &[
     &discipline_without_counters::RULE,
 ];
 
+/// The rules that a command file is held to, by code. It needs neither frontmatter nor name, no agent chooses
+/// it by its description alone, and the paths in it are seen from the project.
+pub const FOR_COMMANDS: &[&str] = &[
+    "unreadable-file",
+    "frontmatter-unclosed",
+    "frontmatter-yaml",
+    "unknown-key",
+    "wrong-type",
+    "description-too-long",
+    "body-empty",
+    "body-too-long",
+    "body-tokens",
+    "large-block",
+];
+
 pub fn rule(code: &str) -> Option<&'static LintRule> {
     RULES.iter().copied().find(|rule| rule.code == code)
 }
