@@ -10,8 +10,8 @@ const SHORTEST_HASH: usize = 4;
 /// How many candidates are listed.
 const MOST_LISTED: usize = 10;
 
-/// The trials that `wanted` names, by the first of these that fits any: the id of a case, the id or hash
-/// of a trial, the beginning of a trial's id or hash, a part of the id of one case only. `Err` lists the
+/// The trials that `wanted` names, by the first of these that fits any: the id of a case (also as folders
+/// are named after it), the id or hash of a trial, the beginning of a trial's id or hash, a part of the id of one case only. `Err` lists the
 /// candidates.
 pub fn find_trials<'r>(
     records: &'r BTreeMap<TrialId, TrialRecord>,
@@ -21,6 +21,8 @@ pub fn find_trials<'r>(
         records.values().filter(|record| fits(record)).collect()
     };
     let of_case = of(&|record| record.case == wanted);
+    let of_case =
+        if of_case.is_empty() { of(&|record| folder_name(&record.trial) == wanted) } else { of_case };
     if !of_case.is_empty() {
         return Ok(of_case);
     }
@@ -36,7 +38,7 @@ pub fn find_trials<'r>(
             return Err(ambiguous(wanted, several, "trials", by_hash.iter().map(|of| of.trial.as_str())));
         }
     }
-    let parts = of(&|record| record.case.contains(wanted));
+    let parts = of(&|record| record.case.contains(wanted) || folder_name(&record.trial).contains(wanted));
     let cases: BTreeSet<&str> = parts.iter().map(|record| record.case.as_str()).collect();
     match cases.len() {
         0 => Err(unknown(records, wanted)),
@@ -48,6 +50,11 @@ pub fn find_trials<'r>(
 /// The end of a trial's id, which no other trial has.
 fn hash(trial: &TrialId) -> &str {
     trial.as_str().rsplit_once('-').map_or(trial.as_str(), |(_, hash)| hash)
+}
+
+/// The id of a trial's case as it begins the name of the trial's folder.
+fn folder_name(trial: &TrialId) -> &str {
+    trial.as_str().rsplit_once('-').map_or("", |(case, _)| case)
 }
 
 /// Whether `wanted` begins the hash of a trial, alone or with its case before it.

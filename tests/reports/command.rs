@@ -125,7 +125,7 @@ fn trials_are_shown_by_the_id_of_their_case() {
         assert!(ran.stdout.contains("case birds/001 of mixed"), "{wanted}: {}", ran.stdout);
     }
     let ran = project.run(&["show", "latest", "birds/002"]).exits(2);
-    assert!(ran.stderr.contains("has no trial birds/002"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("no case or trial fits \"birds/002\""), "{}", ran.stderr);
 }
 
 #[test]

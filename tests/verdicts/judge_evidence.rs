@@ -41,6 +41,9 @@ fn score(id: &str, score: f64, quotes: &[&str]) -> Value {
     json!({"id": id, "verdict": null, "score": score, "evidence": quotes, "reasoning": "So it is.", "weak": null})
 }
 
+/// Makes a mark with these quotes.
+type GiveMark = fn(&[&str]) -> Value;
+
 fn run(project: &Project, more: &[&str]) -> Ran {
     project.run(&[&["run", "evals", "--script", "script.json", "--no-cache", "--json"], more].concat())
 }
@@ -69,7 +72,7 @@ fn verdict(project: &Project, expected: &str) {
 
 #[test]
 fn a_pass_without_a_quote_from_the_record_is_not_a_pass() {
-    let kinds: [(&str, fn(&[&str]) -> Value); 3] = [
+    let kinds: [(&str, GiveMark); 3] = [
         ("pass-fail", |quotes| pass("near", quotes)),
         ("1-5", |quotes| score("near", 4.0, quotes)),
         ("0-1", |quotes| score("near", 0.9, quotes)),
