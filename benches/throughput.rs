@@ -174,6 +174,7 @@ impl Scene {
             append_system: None,
             gateway: Some(&self.gateway.url),
             walled: false,
+            plugins: &[],
         };
         let user = BTreeMap::from([("PATH".to_owned(), self.path.clone())]);
         let launch = self.agent.launch(&turn, &user).expect("a launch");

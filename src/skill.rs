@@ -76,6 +76,11 @@ impl Skill {
                 warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
                 front
             }
+            None if after_fence(text).is_some() => {
+                let problem = "the frontmatter is never closed, so agents do not read it (end it with ---)";
+                warnings.push(format!("{}, line 1: {problem}", file.display()));
+                None
+            }
             Some(_) | None => None,
         };
         let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
@@ -457,6 +462,9 @@ mod tests {
         };
         assert_eq!(name("---\nname: hello\n---\n"), Ok("hello".to_owned()));
         assert_eq!(name("no front"), Ok("greeter".to_owned()));
+        assert_eq!(name("---\nname: hello\n"), Ok("greeter".to_owned()));
+        let warnings = Skill::read(&skill).expect("a skill").warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("never closed"), "{warnings:?}");
         assert_eq!(name("---\nname: \"\n---\n"), Err(true));
         assert_eq!(name("---\nname: hello\ndescription: Use when: asked\n---\n"), Ok("hello".to_owned()));
     }
