@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// Says what its skill says, and takes it up when it is told to, or to look for skills.
 const AGENT: &str = r#"
-case "$1" in *"Evaluate each skill"* | *"Use the skill"*) fires=yes ;; esac
+case "$1" in *"EVALUATE each skill"* | *"Use the skill"*) fires=yes ;; esac
 skill=$(ls .agents/skills 2>/dev/null | head -1)
 if [ -n "$skill" ]; then said=$(tail -1 ".agents/skills/$skill/SKILL.md"); seen="\"$skill\""; fi
 echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[$seen]}"
@@ -149,7 +149,7 @@ fn a_suite_in_several_modes() {
 #[test]
 fn a_case_that_one_mode_could_not_measure_is_no_success() {
     let project = project();
-    let breaks = r#"case "$1" in *"Evaluate each skill"*) case "$1" in *fragile*) exit 7 ;; esac ;; esac"#;
+    let breaks = r#"case "$1" in *"EVALUATE each skill"*) case "$1" in *fragile*) exit 7 ;; esac ;; esac"#;
     project.write("agent.sh", &format!("{breaks}\n{AGENT}"));
     let evals = evals(&["one", "two"]).replacen("prompt: speak", "prompt: fragile", 1);
     project.write("evals/e.practicum.yaml", &evals);

@@ -113,7 +113,7 @@ fn a_variable_reaches_the_agent_only_by_name() {
 
 #[test]
 fn modes_are_said_before_the_prompt_where_there_is_no_system_prompt() {
-    let project = project("  - {id: m, prompt: hello, checks: [{contains: Evaluate each skill}]}\n");
+    let project = project("  - {id: m, prompt: hello, checks: [{contains: EVALUATE each skill}]}\n");
     project.run(&["run", "evals"]).exits(1);
     project.run(&["run", "evals", "--mode", "forced"]).exits(0);
     let ran = project.run(&["run", "evals", "--mode", "nope"]).exits(2);

@@ -86,9 +86,8 @@ fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
         only(Format::WritingSkills)
     } else if any("rubric") {
         only(Format::Bmad)
-    } else if any("expectation") {
-        only(Format::SkillTest)
-    } else if cases.iter().any(says_activation) && !any("input") && !any("expectations") {
+    } else if any("expectation") || cases.iter().any(says_activation) && !any("input") && !any("expectations")
+    {
         only(Format::SkillTest)
     } else if any("input") {
         only(Format::Bmad)

@@ -19,17 +19,17 @@ pub fn problems(suite: &Suite, arms: &[Arm]) -> Vec<String> {
         CheckKind::Activation(activation) => activation.skills.is_empty(),
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
     };
-    let unnamed =
+    let mut unnamed =
         suite.cases.iter().filter(|case| case.checks.iter().any(|check| about_nothing(&check.kind)));
-    if let Some(case) = unnamed.filter(|_| with).next() {
+    if let Some(case) = unnamed.find(|_| with) {
         problems.push(format!(
             "case {} of suite {} asks whether the skill is activated, and no skill is staged; name one with \
              --skill",
             case.id, suite.name
         ));
     }
-    let bare = suite.cases.iter().filter(|case| is_bare_command(suite, case));
-    if let Some(case) = bare.filter(|_| without).next() {
+    let mut bare = suite.cases.iter().filter(|case| is_bare_command(suite, case));
+    if let Some(case) = bare.find(|_| without) {
         problems.push(format!(
             "case {} of suite {} is a bare command, which says nothing without the skill; say in \"user_prompt\" \
              what a user would ask, or leave out --arm without",

@@ -9,7 +9,7 @@ use crate::model::{ActivationSummary, TrialRecord};
 /// The metrics of activation, and the outcome of every run: what skill-test writes as its results.
 pub static REPORT: Report = Report {
     name: "activation",
-    about: "activation as JSON: the metrics, and the outcome of each run (tp, fp, tn, fn)",
+    about: "JSON: rates of activation, and the outcome of each run",
     form: Form::File(write),
     adds: None,
 };

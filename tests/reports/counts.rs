@@ -192,7 +192,8 @@ fn activation_is_reported_in_the_sections_of_skill_test() {
     assert_eq!(row(&page, "Precision")[3], "Needs work - noisy");
     assert_eq!(row(&page, "Recall")[3], "Needs work - missing triggers");
     assert_eq!(row(&page, "F1 Score")[3], "Needs improvement");
-    assert_eq!(row(&page, "Accuracy").len(), 4);
+    assert_eq!(row(&page, "Precision")[4], "4", "each rate says of how many runs it is");
+    assert_eq!(row(&page, "Accuracy").len(), 5);
 }
 
 /// Takes the skill up in as many of its first runs as the prompt says: `fire 2`.

@@ -94,6 +94,7 @@ fn command(spec: &str) -> Project {
     let script = "\
 practicum_script: 1
 scenarios:
+  - { when: /gull the, steps: [a command that nobody staged] }
   - { when: Who is at the harbour, steps: [nobody asked in words] }
   - { when: the harbour, steps: [kee-ow] }
 ";
@@ -104,15 +105,6 @@ scenarios:
     ])
 }
 
-/// What the agent was told first, in the trial of this arm.
-fn said(project: &Project, arm: &str) -> String {
-    let log = std::fs::read_to_string(project.only_run().join("events.jsonl")).expect("a log");
-    let lines = log.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
-    let mut trials = lines.filter(|event| event["record"]["condition"]["arm"] == arm);
-    let trial = trials.next().expect("a trial")["record"]["trial"].as_str().expect("an id").to_owned();
-    project.run(&["show", "latest", &trial]).exits(0).stdout
-}
-
 #[test]
 fn without_the_skill_a_command_file_is_not_dropped_in_silence() {
     let spec = r#"{"test_args": "the harbour", "assertions": [{"id": "a", "type": "contains", "needle": "kee-ow"}]}"#;
@@ -120,8 +112,6 @@ fn without_the_skill_a_command_file_is_not_dropped_in_silence() {
     let args = scripted(&["run", ".claude/commands/gull.md", "--arm", "without"]);
     let ran = project.run(&args).exits(0);
     assert!(ran.stdout.contains("1 of 1 trial passed"), "{}", ran.stdout);
-    let shown = said(&project, "without");
-    assert!(!shown.contains("/gull"), "{shown}");
 
     // What the author calls the request in words comes first.
     let spec = spec.replacen('{', r#"{"user_prompt": "Who is at the harbour?", "#, 1);

@@ -251,7 +251,7 @@ const OBEDIENT: &str = r#"
 echo '{"type":"start","schema_version":1,"skills":["gull"]}'
 case "$1" in
   *leave*) ;;
-  *EVALUATE* | 'Use the skill'*) echo '{"type":"skill","name":"gull"}' ;;
+  *EVALUATE* | *'Use the skill'*) echo '{"type":"skill","name":"gull"}' ;;
 esac
 echo '{"type":"text","text":"Done."}'
 echo '{"type":"end","ending":"finished"}'

@@ -248,7 +248,7 @@ pub const BAD: &[(&str, &str)] = &[
         "skill-test",
         r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []}], "negative_cases": [{"prompt": "p", "expectation": "acceptable"}]}"#,
     ),
-    ("skill-test", r#"{"cases": [{"prompt": "p", "expectation": "must"}]}"#),
+    ("skill-test", r#"{"cases": [{"prompt": "p"}]}"#),
     ("skill-test", r#"[{"input": "i", "expected_skill": null}]"#),
     ("bmad", r#"{"evals": []}"#),
     ("bmad", r#"{"evals": [{"prompt": "p", "expectations": ["e"]}]}"#),

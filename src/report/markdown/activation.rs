@@ -62,16 +62,16 @@ fn by_skill(parts: &[ActivationPart], out: &mut dyn Write) -> std::io::Result<()
 }
 
 fn metrics(of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
-    writeln!(out, "| Metric | Value | 95 % interval | Runs | Interpretation |\n|---|---|---|---|---|")?;
+    writeln!(out, "| Metric | Value | 95 % interval | Interpretation | Runs |\n|---|---|---|---|---|")?;
     let in_words = |value: Option<f64>, words: fn(f64) -> &'static str| value.map_or("–", words);
     for (name, rate, words) in [
         ("Precision", of.precision, precision_words as fn(f64) -> &'static str),
         ("Recall", of.recall, recall_words),
         ("F1 Score", of.f1, f1_band),
     ] {
-        writeln!(out, "| {name} | {} | {} | {} |", cells(rate), rate.n, in_words(rate.value, words))?;
+        writeln!(out, "| {name} | {} | {} | {} |", cells(rate), in_words(rate.value, words), rate.n)?;
     }
-    writeln!(out, "| Accuracy | {} | {} | |", cells(of.accuracy), of.accuracy.n)
+    writeln!(out, "| Accuracy | {} | | {} |", cells(of.accuracy), of.accuracy.n)
 }
 
 fn precision_words(value: f64) -> &'static str {
