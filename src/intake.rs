@@ -296,8 +296,9 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
 pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
-    let is_to_run =
-        |index: usize| !prior.known.contains_key(&index) && plan.why_not_started(&plan.trials[index]).is_none();
+    let is_to_run = |index: usize| {
+        !prior.known.contains_key(&index) && plan.why_not_started(&plan.trials[index]).is_none()
+    };
     let mut probes = plan.probes(is_to_run);
     let mut answered = Vec::new();
     for (at, planned) in plan.suites.iter().enumerate() {

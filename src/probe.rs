@@ -70,9 +70,7 @@ fn of_ending(seen: &Observation) -> Option<Trouble> {
         | Ended::NotLaunched
         | Ended::NotStarted
         | Ended::SetupFailed
-        | Ended::Cancelled => {
-            (TroubleKind::AgentFailed, "read the probe's transcript and standard error")
-        }
+        | Ended::Cancelled => (TroubleKind::AgentFailed, "read the probe's transcript and standard error"),
     };
     let because = seen.ended_because.as_ref().map_or_else(String::new, |why| format!(" ({})", short(why)));
     Some(trouble(kind, format!("{}{because}", seen.ended.in_words()), hint))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::model::{CheckResult, Expect, Gate, GateName, NoisyCase, SkillUse, testing};
+use crate::model::{CheckResult, Ended, Expect, Gate, GateName, NoisyCase, SkillUse, Why, testing};
 
 fn record(case: &str, verdict: Verdict) -> TrialRecord {
     let ended = match verdict {

@@ -87,7 +87,9 @@ fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
     let ask = Ask { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..Ask::default() };
     match intake::read(&ask, &environment()) {
         Ok(reading) => Ok(reading.into_suites()?.into_iter().map(|placed| placed.suite).collect()),
-        Err(IntakeError::Discover(DiscoverError::Nothing(_) | DiscoverError::Ignored { .. })) => Ok(Vec::new()),
+        Err(IntakeError::Discover(DiscoverError::Nothing(_) | DiscoverError::Ignored { .. })) => {
+            Ok(Vec::new())
+        }
         Err(error) => Err(error.into()),
     }
 }

@@ -124,7 +124,10 @@ fn taken(folder: &Path, seen: Vec<(Found, Looks)>) -> Below {
 }
 
 fn is_yaml(looks: Looks) -> bool {
-    matches!(looks, Looks::HalfAnEval(Syntax::Yaml) | Looks::Unfinished(Syntax::Yaml) | Looks::Data(Syntax::Yaml))
+    matches!(
+        looks,
+        Looks::HalfAnEval(Syntax::Yaml) | Looks::Unfinished(Syntax::Yaml) | Looks::Data(Syntax::Yaml)
+    )
 }
 
 /// The folder that is there for evals of one file each: the one that the user names, unless it is a whole
@@ -170,7 +173,10 @@ fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
         .follow_links(false)
         .filter_entry(|entry| entry.depth() == 0 || !RECORDS.iter().any(|name| entry.file_name() == *name))
         .build();
-    let files = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let files = walk
+        .take(MOST_ENTRIES)
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
     let candidates = files.map(ignore::DirEntry::into_path).filter(|path| {
         let ending = path.extension().and_then(|ending| ending.to_str());
         matches!(ending, Some("json" | "yaml" | "yml")) && !known.contains(path.as_path())

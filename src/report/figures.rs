@@ -31,7 +31,8 @@ pub fn difference(of: Estimate) -> String {
 pub fn failed_teardowns(of: &Summary) -> Option<String> {
     let failed: Vec<_> = of.cases.iter().filter(|case| case.failed_teardowns > 0).collect();
     let trials: u64 = failed.iter().map(|case| case.failed_teardowns).sum();
-    let names: BTreeSet<String> = failed.iter().map(|case| format!("{} of {}", case.id, case.suite)).collect();
+    let names: BTreeSet<String> =
+        failed.iter().map(|case| format!("{} of {}", case.id, case.suite)).collect();
     let names = names.into_iter().collect::<Vec<String>>().join(", ");
     (trials > 0).then(|| format!("the teardown script failed in {}: {names}", counted(trials, "trial")))
 }

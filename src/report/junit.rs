@@ -138,10 +138,7 @@ fn is_broken(why: &Why) -> bool {
             | Ended::NotLaunched
             | Ended::NotStarted
             | Ended::SetupFailed => true,
-            Ended::Finished
-            | Ended::AskedUser
-            | Ended::OverBudget
-            | Ended::Cancelled => false,
+            Ended::Finished | Ended::AskedUser | Ended::OverBudget | Ended::Cancelled => false,
         },
         // A CI that only counts failures and errors must not look green where scripts were not allowed to run.
         Why::JudgeFailed(_) | Why::CheckFailed(_) | Why::InvalidArm(_) | Why::NotTrusted => true,

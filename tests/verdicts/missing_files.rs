@@ -30,11 +30,8 @@ cases:
   - { id: there, prompt: p, files: [here.txt], checks: [{ contains: done }] }
   - { id: gone, prompt: p, files: [gone.txt], checks: [{ contains: done }] }
 ";
-    let project = project(&[
-        ("gull/SKILL.md", SKILL),
-        ("evals/e.practicum.yaml", native),
-        ("evals/here.txt", "x"),
-    ]);
+    let project =
+        project(&[("gull/SKILL.md", SKILL), ("evals/e.practicum.yaml", native), ("evals/here.txt", "x")]);
     let checked = project.run(&["check", "evals"]).exits(2);
     assert!(checked.stdout.contains("gone.txt does not exist"), "{}", checked.stdout);
     let ran = project.run(&["run", "evals", "--json"]).exits(3);
@@ -80,7 +77,10 @@ fn a_missing_file_is_an_error_of_its_case_in_every_format() {
             let case = cases.iter().find(|known| known["id"] == *case).expect("a case");
             case["endings"].as_object().expect("endings").keys().cloned().collect::<Vec<_>>()
         };
-        assert_eq!((ended(there), ended(gone)), (vec!["finished".to_owned()], vec!["not_started".to_owned()]));
+        assert_eq!(
+            (ended(there), ended(gone)),
+            (vec!["finished".to_owned()], vec!["not_started".to_owned()])
+        );
         project.run(&["check", "gull", "--json"]).exits(2);
     }
 }
@@ -95,8 +95,7 @@ fn a_missing_input_of_a_spec_leaves_its_trigger_tests() {
             "trigger_tests": {{"should_trigger": [], "should_not_trigger": ["bake a cake"]}}}}"#
         )
     };
-    let project =
-        project(&[("gull/SKILL.md", SKILL), ("gull/SKILL.eval.json", &spec("gone.csv"))]);
+    let project = project(&[("gull/SKILL.md", SKILL), ("gull/SKILL.eval.json", &spec("gone.csv"))]);
     project.run(&["check", "gull"]).exits(2);
     let summary = project.run(&["run", "gull", "--no-probe", "--json"]).exits(3).json();
     assert_eq!(counts(&summary, "gull"), [0, 0, 1]);
@@ -131,7 +130,7 @@ fn one_missing_skill_does_not_block_the_other_suites() {
     let nothing = project.run(&["run", "evals/lost.practicum.yaml"]).exits(2).stderr;
     assert!(nothing.contains("no skill at"), "{nothing}");
     // A skill that is named takes the place of the missing one.
-    project.run(&["run", "evals/lost.practicum.yaml", "--skill", "gull", "-q"]).exits(0);
+    project.run(&["run", "evals/lost.practicum.yaml", "--skill", "gull", "--no-cache", "-q"]).exits(0);
     project.run(&["check", "evals/lost.practicum.yaml", "--skill", "gull"]).exits(0);
 }
 

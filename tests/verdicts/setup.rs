@@ -89,10 +89,9 @@ fn a_skipped_setup_is_not_a_pass() {
 
 #[test]
 fn what_was_skipped_runs_once_its_tool_is_there() {
-    let project = project(&EVALS.replace("'tool'", "'cat \"$TOOL_FILE\" || cat /PLACE/tool'").replace(
-        "/PLACE",
-        "ROOT",
-    ));
+    let project = project(
+        &EVALS.replace("'tool'", "'cat \"$TOOL_FILE\" || cat /PLACE/tool'").replace("/PLACE", "ROOT"),
+    );
     let root = project.path().display().to_string();
     let evals = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
     project.write("evals/e.practicum.yaml", &evals.replace("ROOT", &root));
@@ -134,7 +133,11 @@ fn declined_trust_runs_nothing() {
 fn the_rest_without_its_scripts_is_incomplete() {
     let project = project(EVALS);
     let ran = answered(&project, "s", &["run", "evals", "-q"]).exits(3);
-    assert!(ran.stdout.contains("INCOMPLETE") && ran.stdout.contains("1 of 3 trials passed"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("INCOMPLETE") && ran.stdout.contains("1 of 3 trials passed"),
+        "{}",
+        ran.stdout
+    );
     assert!(ran.stdout.contains("its scripts were not trusted"), "{}", ran.stdout);
     answered(&project, "y", &["run", "evals", "-q"]).exits(3);
 }

@@ -41,7 +41,9 @@ pub fn trust(plan: &Plan, trusted: bool) -> anyhow::Result<bool> {
     let others = selected.len() - cases_with_scripts;
     let skip = match others {
         0 => String::new(),
-        others => format!(", s = only the {} without scripts; the run stays incomplete", counted(others, "case")),
+        others => {
+            format!(", s = only the {} without scripts; the run stays incomplete", counted(others, "case"))
+        }
     };
     tell(&format!("Run {}? [y = yes, N = run nothing{skip}] ", counted(scripts.len(), "script")));
     std::io::stderr().flush()?;
