@@ -373,7 +373,7 @@ mod tests {
                 ],
                 "a",
                 None,
-                Err("nothing"),
+                Err("ignored"),
             ),
             (
                 vec![("a/s.json", "{\"test_cases\": []}"), ("a/package.json", "{}")],
@@ -390,7 +390,7 @@ mod tests {
                 ],
                 "a",
                 None,
-                ok(&["a/1.yaml @a", "a/2.yaml @a", "a/3.yaml @a"]),
+                ok(&["a/1.yaml @a", "a/2.yaml @a", "a/3.yaml @a", "a/other.yaml @a"]),
             ),
             (
                 vec![

@@ -35,11 +35,11 @@ fn idle(said: &str) -> Project {
 fn a_do_nothing_agent_never_passes() {
     for said in ["", "I'm done."] {
         let project = idle(said);
-        let summary = project.run(&["run", "evals", "--json"]).exits(1).json();
+        let summary = project.run(&["run", "evals", "--no-judge", "--json"]).exits(1).json();
         for case in summary["cases"].as_array().expect("cases") {
             assert_eq!(case["passed"], 0, "{said:?}: {case}");
         }
-        let again = project.run(&["grade", "latest", "--json"]).exits(1).json();
+        let again = project.run(&["grade", "latest", "--no-judge", "--json"]).exits(1).json();
         assert_eq!(again["summary"]["totals"]["passed"], 0, "nor when it is marked again");
         project.write("said.txt", said);
         let args = ["grade", "--output", "said.txt", "--spec", "evals/e.practicum.yaml", "--json"];
@@ -204,10 +204,10 @@ fn json_on_stdout_is_never_mixed_with_chatter() {
     project.write("x.eval.json", spec);
     project.write("in.csv", "");
     for args in [
-        &["run", "evals"] as &[&str],
-        &["run", "evals", "--gate", "pass_rate=0", "--keep-workspaces", "--no-cache"],
+        &["run", "evals", "--no-judge"] as &[&str],
+        &["run", "evals", "--no-judge", "--gate", "pass_rate=0", "--keep-workspaces", "--no-cache"],
         &["try", "hi", "--skill", "s", "--agent", "builtin", "--script", "script.yaml"],
-        &["grade", "latest"],
+        &["grade", "latest", "--no-judge"],
         &["grade", "--output", "out.txt", "--spec", "x.eval.json"],
         &["check", ".", "--self-test"],
         &["list", "evals"],

@@ -274,7 +274,8 @@ fn what_a_run_writes_is_as_published() {
         let summary = Ran { stdout: document["summary"].to_string(), ..ran };
         validators.hold(&summary, &folder);
         let args = ["grade", "--output", "script.yaml", "--spec", "a.practicum.yaml", "--judge", "--json"];
-        validators.holds("grade", &project.run(&args).json());
+        let scripted = ["--script", "script.yaml"];
+        validators.holds("grade", &project.run(&[&args[..], &scripted].concat()).json());
     }
 }
 

@@ -187,7 +187,7 @@ fn setup_runs_only_with_trust_and_a_failed_one_skips_the_case() {
     assert_eq!(case(&summary)["endings"]["setup_failed"], 1, "skipped, and nothing else was measured");
     assert_eq!(summary["totals"]["failed"], 0);
     let told = project.run(&["run", "evals", "--trust"]).exits(3).stdout;
-    assert!(told.contains("the case was skipped: its setup failed"), "{told}");
+    assert!(told.contains("the setup script failed"), "{told}");
 }
 
 #[test]

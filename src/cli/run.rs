@@ -246,7 +246,7 @@ fn errand(
 
 /// The cases that cannot run on this machine, and why; a suite without its skill once for all its cases.
 fn not_started(plan: &Plan) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for trial in &plan.trials {
         let (planned, case) = plan.case(trial);
         let Some(why) = planned.why_not_started(case) else { continue };
@@ -254,12 +254,13 @@ fn not_started(plan: &Plan) -> Vec<String> {
             true => format!("case {} of {}", case.id, planned.suite.name),
             false => format!("suite {}", planned.suite.name),
         };
-        let line = format!("{what}: {why}");
-        if !told.contains(&line) {
-            told.push(line);
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, all)) if all.contains(&what) => {}
+            Some((_, all)) => all.push(what),
+            None => reasons.push((why, vec![what])),
         }
     }
-    told
+    reasons.into_iter().map(|(why, all)| format!("{}: {why}", all.join(", "))).collect()
 }
 
 /// Draws a sample, and tells that it is one.

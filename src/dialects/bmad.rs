@@ -348,7 +348,7 @@ mod tests {
             (r#", "timeout": 0"#, &["error out-of-range 1:73"]),
             (r#", "timeout": "9"#.replace('9', "9m\"").as_str(), &["error wrong-type 1:73"]),
             (r#", "timeout": true"#, &["error wrong-type 1:73"]),
-            (r#", "timeot": 9"#, &["notice unknown-key 1:62"]),
+            (r#", "timeot": 9"#, &["warning unknown-key 1:62"]),
             (r#", "files": ["../secret"]"#, &["error escaping-path 1:72"]),
             (r#", "files": ["/etc/passwd"]"#, &["error escaping-path 1:72"]),
             (r#", "files": [3]"#, &["error wrong-type 1:72"]),

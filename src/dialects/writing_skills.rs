@@ -348,7 +348,7 @@ mod tests {
             (r#"[{"criterion": "c", "description": "d"}]"#, &["warning missing-key 1:70"]),
             (
                 r#"[{"criterion": "c", "descripton": "d", "required": true}]"#,
-                &["error missing-key 1:70", "notice unknown-key 1:89"],
+                &["error missing-key 1:70", "warning unknown-key 1:89"],
             ),
             (
                 r#"[{"criterion": " ", "description": "", "required": true}]"#,

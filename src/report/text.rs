@@ -1,3 +1,4 @@
+use std::collections::BTreeSet;
 use std::io::Write;
 
 use super::markup::{cut, one_line};
@@ -25,6 +26,9 @@ const MOST_EXPLAINED: usize = 8;
 
 /// How much of one text is shown, and how many lines of evidence.
 const WIDEST: usize = 200;
+
+/// How much of a reason why there is no verdict: what helps often stands at its end.
+const WIDEST_REASON: usize = 800;
 const MOST_EVIDENCE: usize = 2;
 
 fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
@@ -139,10 +143,11 @@ fn cases(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         examined.partition(|case| case.trials() > 0);
     let (troubled, passed): (Vec<&CaseSummary>, Vec<&CaseSummary>) =
         shown.iter().partition(|case| case.is_troubled());
+    let mut told = BTreeSet::new();
     for (index, case) in troubled.iter().take(MOST_CASES).enumerate() {
         case_line(case, all, out)?;
         if index < MOST_EXPLAINED {
-            troubles(results, case, out)?;
+            troubles(results, case, &mut told, out)?;
         }
     }
     if troubled.len() > MOST_CASES {
@@ -211,7 +216,13 @@ fn is_without(other: &CaseSummary, case: &CaseSummary) -> bool {
 }
 
 /// Why a case did not pass: its first such trial, and the command that shows all of it.
-fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::io::Result<()> {
+/// A reason that was `told` of a case before is not repeated.
+fn troubles(
+    results: &Results,
+    case: &CaseSummary,
+    told: &mut BTreeSet<String>,
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
     let mut first: Option<TrialRecord> = None;
     let failed = case.standing() == CaseStanding::Failed;
     if let Some(rate) = case.deciding_rate().filter(|_| failed) {
@@ -236,8 +247,13 @@ fn troubles(results: &Results, case: &CaseSummary, out: &mut dyn Write) -> std::
     if let Some(why) = record.why_not_scored().filter(|_| deciding.is_empty()) {
         // The first line says what happened; those below are what a script printed last.
         let mut lines = why.lines();
-        writeln!(out, "      {}", shown(&format!("not scored: {}", lines.next().unwrap_or_default())))?;
-        for line in lines {
+        let first = one_line(lines.next().unwrap_or_default());
+        let is_new = told.insert(why.clone());
+        match is_new {
+            true => writeln!(out, "      not scored: {}", cut(&first, WIDEST_REASON))?,
+            false => writeln!(out, "      not scored: the same as above")?,
+        }
+        for line in lines.filter(|_| is_new) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }
     }

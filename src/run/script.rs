@@ -65,7 +65,7 @@ pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) 
     let [stderr, stdout] = written_before;
     let printed = last_lines(&output.stderr, stderr).or_else(|| last_lines(&output.stdout, stdout));
     ScriptEnd::Failed(match printed {
-        Some(printed) => format!("{why}\n{printed}"),
+        Some(printed) => format!("{why}:\n{printed}"),
         None => why,
     })
 }

@@ -1,1 +1,180 @@
-//! Setup scripts, teardown scripts and trust.
+//! Setup and teardown scripts: what they leave unmeasured is never a pass.
+
+use std::process::Command;
+
+use crate::common::{Project, Ran};
+
+/// One case that passes, and others whose setup needs a tool that may be missing.
+const EVALS: &str = "\
+practicum: 1
+workspace: empty
+run: { agents: [own] }
+cases:
+  - { id: plain, prompt: p, checks: [{ contains: done }] }
+  - { id: first, prompt: p, setup: 'tool', checks: [{ contains: done }] }
+  - { id: second, prompt: p, setup: 'tool', checks: [{ contains: done }] }
+";
+
+fn project(evals: &str) -> Project {
+    let project = Project::new(&[("evals/e.practicum.yaml", evals)]);
+    let agent = "[agents.own]\ncommand = [\"/bin/bash\", \"-c\", \"echo done\"]\n";
+    project.write("practicum.toml", &format!("sandbox = \"off\"\n{agent}"));
+    project
+}
+
+/// Runs practicum with a terminal of its own, at which somebody answers its question.
+fn answered(project: &Project, answer: &str, args: &[&str]) -> Ran {
+    const AT_A_TERMINAL: &str = "
+import os, pty, sys
+answer, program = sys.argv[1], sys.argv[2:]
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(program[0], program)
+shown, asked = b'', False
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    shown += more
+    if not asked and b'[y = yes' in shown and shown.endswith(b'] '):
+        os.write(terminal, answer.encode() + b'\\n')
+        asked = True
+sys.stdout.buffer.write(shown)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+";
+    let mut command = Command::new("python3");
+    command.args(["-c", AT_A_TERMINAL, answer, env!("CARGO_BIN_EXE_practicum")]).args(args);
+    command.current_dir(project.path()).env("HOME", project.path()).env("CI", "true");
+    Ran::of(command.output().expect("python3 starts"))
+}
+
+/// A run in which most setups failed said `PASS 1 of 20 trials passed, 19 not scored`.
+#[test]
+fn a_skipped_setup_is_not_a_pass() {
+    let project = project(EVALS);
+    let reports = ["junit", "md", "html", "github", "github-comment", "csv", "json", "text"];
+    let mut args = vec!["run", "evals", "--trust"];
+    let orders: Vec<String> = reports.iter().map(|name| format!("{name}=out.{name}")).collect();
+    orders.iter().for_each(|order| args.extend(["--report", order]));
+    let ran = project.run(&args).exits(3);
+    assert!(ran.stdout.contains("INCOMPLETE  1 of 3 trials passed, 2 not scored"), "{}", ran.stdout);
+    let why = "tool: command not found";
+    assert!(ran.stdout.contains(why), "why a setup failed: {}", ran.stdout);
+    assert!(ran.stdout.contains("practicum run --resume 2"), "how to go on: {}", ran.stdout);
+    for report in reports {
+        let text = std::fs::read_to_string(project.path().join(format!("out.{report}"))).expect("a report");
+        assert!(text.contains(why), "{report}: {text}");
+        assert!(!text.contains('✅') && !text.contains("PASS"), "{report}: {text}");
+    }
+    let junit = std::fs::read_to_string(project.path().join("out.junit")).expect("a report");
+    assert!(junit.contains("errors=\"2\"") && junit.contains("skipped=\"0\""), "{junit}");
+    let summary: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(project.path().join("out.json")).expect("a report"))
+            .expect("JSON");
+    assert_eq!((&summary["ok"], &summary["exit"]), (&false.into(), &3.into()));
+    assert_eq!(summary["gates"][0]["ok"], false);
+
+    let shown = project.run(&["show", "latest", "first"]).exits(0).stdout;
+    assert!(shown.contains(why), "{shown}");
+    let badge = project.run(&["badge"]).exits(0).stdout;
+    assert!(badge.contains("incomplete") && !badge.contains("#2e7d32"), "{badge}");
+    let graded = project.run(&["grade", "latest"]).exits(3).stdout;
+    assert!(graded.contains("INCOMPLETE"), "{graded}");
+    let allowed = project.run(&["run", "evals", "--trust", "--allow-unscored", "0.7", "-q"]).exits(0).stdout;
+    assert!(allowed.contains("PASS"), "the user may allow it: {allowed}");
+}
+
+#[test]
+fn what_was_skipped_runs_once_its_tool_is_there() {
+    let project = project(
+        &EVALS.replace("'tool'", "'cat \"$TOOL_FILE\" || cat /PLACE/tool'").replace("/PLACE", "ROOT"),
+    );
+    let root = project.path().display().to_string();
+    let evals = std::fs::read_to_string(project.path().join("evals/e.practicum.yaml")).expect("evals");
+    project.write("evals/e.practicum.yaml", &evals.replace("ROOT", &root));
+    project.run(&["run", "evals", "--trust", "-q"]).exits(3);
+    project.write("tool", "here");
+    let ran = project.run(&["run", "--resume", "-q"]).exits(0);
+    assert!(ran.stdout.contains("PASS  3 of 3 trials passed"), "{}", ran.stdout);
+}
+
+/// Also where a rate over several runs decides the case.
+#[test]
+fn a_query_of_which_no_run_began_is_not_a_pass() {
+    let evals = "\
+practicum: 1
+skill: ../gull
+workspace: empty
+run: { agents: [own], repeat: 3 }
+cases:
+  - { id: plain, prompt: p, checks: [{ contains: done }] }
+  - { id: query, prompt: p, setup: 'tool', activation: must_not, pass_when: { fire_rate: 0.5 } }
+";
+    let project = project(evals);
+    project.write("gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\nkee-ow\n");
+    let ran = project.run(&["run", "evals", "--trust", "--no-probe", "-q"]).exits(3);
+    assert!(ran.stdout.contains("? query"), "{}", ran.stdout);
+}
+
+#[test]
+fn declined_trust_runs_nothing() {
+    let project = project(EVALS);
+    for answer in ["n", "", "what?"] {
+        let ran = answered(&project, answer, &["run", "evals", "-q"]).exits(2);
+        assert!(ran.stdout.contains("nothing was run") && !ran.stdout.contains("PASS"), "{}", ran.stdout);
+    }
+    assert!(!project.path().join(".practicum/runs").exists(), "nothing was begun");
+}
+
+#[test]
+fn the_rest_without_its_scripts_is_incomplete() {
+    let project = project(EVALS);
+    let ran = answered(&project, "s", &["run", "evals", "-q"]).exits(3);
+    assert!(
+        ran.stdout.contains("INCOMPLETE") && ran.stdout.contains("1 of 3 trials passed"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.contains("its scripts were not trusted"), "{}", ran.stdout);
+    answered(&project, "y", &["run", "evals", "-q"]).exits(3);
+}
+
+#[test]
+fn trust_is_asked_only_for_selected_cases() {
+    let project = project(EVALS);
+    project.run(&["run", "evals", "--case", "plain", "-q"]).exits(0);
+    let refused = project.run(&["run", "evals", "--case", "first", "-q"]).exits(2).stderr;
+    assert!(refused.contains("hold 1 script that"), "{refused}");
+}
+
+#[test]
+fn a_failed_teardown_is_told_in_the_run() {
+    let evals = EVALS.replace("setup: 'tool'", "teardown: 'echo it broke >&2; exit 4'");
+    let project = project(&evals);
+    let ran = project.run(&["run", "evals", "--trust"]).exits(0);
+    assert!(ran.stderr.contains("note: first #1: teardown failed: it exited with code 4"), "{}", ran.stderr);
+    assert!(ran.stdout.contains("the teardown script failed in 2 trials: first of e"), "{}", ran.stdout);
+    let shown = project.run(&["show", "latest", "first"]).exits(0).stdout;
+    assert!(shown.contains("it broke"), "{shown}");
+}
+
+/// The judge's missing key was told after every agent had been paid.
+#[test]
+fn a_missing_judge_is_told_before_any_agent_runs() {
+    let judged = EVALS.replace("{ contains: done }", "{ judge: It says that it is done. }");
+    let judged = judged.replace("setup: 'tool', ", "");
+    let project = project(&judged);
+    for extra in [&[][..], &["--max-cost", "5"], &["--transport", "cli"], &["--judge-model", "gpt-5.4"]] {
+        let ran = project.run(&[&["run", "evals", "-q"], extra].concat()).exits(2);
+        assert!(ran.stderr.contains("nothing was begun"), "{extra:?}: {}", ran.stderr);
+    }
+    assert!(!project.path().join(".practicum/runs").exists(), "no agent was run");
+    // What no model decides needs no key.
+    project.run(&["run", "evals", "-q", "--no-judge"]).exits(3);
+    let graded = project.run(&["grade", "latest"]).exits(2);
+    assert!(graded.stderr.contains("nothing was begun"), "{}", graded.stderr);
+    project.run(&["grade", "latest", "--no-judge"]).exits(3);
+}

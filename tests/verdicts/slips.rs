@@ -1,1 +1,137 @@
-//! Small mistakes in files and arguments that were passed over in silence.
+//! Slips of an author or a user that a run passed over in silence.
+
+use crate::common::Project;
+
+const EVAL: &str =
+    "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: [{type: contains, value: done}]\n";
+const SKILL: &str = "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\nkee-ow\n";
+
+fn project(files: &[(&str, &str)]) -> Project {
+    let project = Project::new(files);
+    let agent = "[agents.own]\ncommand = [\"/bin/bash\", \"-c\", \"ls .agents/skills; echo done\"]\n";
+    project.write("practicum.toml", &format!("sandbox = \"off\"\nagent = \"own\"\n{agent}"));
+    project
+}
+
+/// A setup that never ran, a time limit that never held: nobody was told.
+#[test]
+fn a_misspelt_key_is_not_passed_over_in_a_run() {
+    let bmad = r#"{"skill_name": "gull", "evals": [{"id": "A", "prompt": "p", "expectations": ["e"],
+        "timeot": 5, "_timeot": 1}]}"#;
+    let creator = r#"{"skill_name": "gull", "evals": [{"id": 1, "prompt": "p", "expectation": ["x"],
+        "assertions": [{"name": "n", "type": "contains", "value": "done", "expct": true}]}]}"#;
+    let writing = r#"{"version": "1.0", "skill": "gull", "cases": [{"id": "a", "prompt": "p", "fils": [],
+        "expectations": [{"criterion": "c", "description": "d", "require": false, "required": true}]}]}"#;
+    let spec = r#"{"skill_name": "gull", "test_arg": "x", "assertions":
+        [{"id": "a", "type": "contains", "needle": "done"}]}"#;
+    let tests = r#"{"name": "s", "run_per_case": 1, "skills": [{"name": "gull", "plugin": "p", "test_cases":
+        [{"prompt": "p", "expectation": "must_activate", "rationle": "r"}]}]}"#;
+    let triggers = r#"[{"query": "q", "should_trigger": true, "ID": "x"}]"#;
+    for (path, text, wrong, meant) in [
+        ("evals/a.yaml", format!("{EVAL}set_up: 'exit 1'\n"), "set_up", "setup"),
+        ("evals/a.yaml", format!("{EVAL}tear-down: 'exit 1'\n"), "tear-down", "teardown"),
+        ("gull/evals/evals.json", bmad.to_owned(), "timeot", "timeout"),
+        ("gull/evals/evals.json", creator.to_owned(), "expectation", "expectations"),
+        ("gull/evals/evals.json", writing.to_owned(), "fils", "files"),
+        ("gull/SKILL.eval.json", spec.to_owned(), "test_arg", "test_args"),
+        ("evals/suite.json", tests.to_owned(), "run_per_case", "runs_per_case"),
+        ("evals/suite.json", tests.to_owned(), "rationle", "rationale"),
+        ("gull/evals/triggers.json", triggers.to_owned(), "ID", "id"),
+    ] {
+        let project = project(&[("gull/SKILL.md", SKILL), (path, &text)]);
+        let checked = project.run(&["check", path, "--json"]).json();
+        let problems = checked["files"][0]["problems"].as_array().expect("problems");
+        let said = problems.iter().find(|problem| {
+            problem["code"] == "unknown-key"
+                && problem["message"].as_str().is_some_and(|text| text.contains(&format!("\"{wrong}\"")))
+        });
+        let said = said.unwrap_or_else(|| panic!("{wrong}: {checked:#}"));
+        assert_eq!(said["severity"], "warning", "{wrong}: {said}");
+        assert_eq!(said["help"], format!("did you mean \"{meant}\"?"));
+        assert!(!checked.to_string().contains("\\\"_timeot\\\""), "a note to oneself: {checked}");
+        let ran = project.run(&["run", path, "--dry-run"]);
+        assert!(ran.stderr.contains(&format!("did you mean \"{meant}\"")), "{wrong}: {}", ran.stderr);
+    }
+    // A key that is like no other is kept, and only `check` says so.
+    let project = project(&[("evals/a.yaml", &format!("{EVAL}ticket: 17\n"))]);
+    let checked = project.run(&["check", "evals", "--json"]).exits(0).json();
+    assert_eq!(checked["files"][0]["problems"][0]["severity"], "notice", "{checked}");
+    assert!(!project.run(&["run", "evals", "--dry-run"]).stderr.contains("ticket"));
+}
+
+/// `run evals skills/gull` ran the evals without the skill.
+#[test]
+fn a_skill_beside_the_evals_is_not_ignored() {
+    let project = project(&[("skills/gull/SKILL.md", SKILL), ("evals/a.yaml", EVAL)]);
+    let ran = project.run(&["run", "evals", "skills/gull", "--repeat", "1"]).exits(0);
+    assert!(ran.stderr.contains("it is the skill under test"), "{}", ran.stderr);
+    let output = std::fs::read_dir(project.only_run().join("trials")).expect("trials").flatten().next();
+    let said = std::fs::read_to_string(output.expect("a trial").path().join("output.txt")).expect("output");
+    assert!(said.contains("gull"), "it was staged: {said}");
+    // Two skills for the same evals are refused, and so is a path that leads to nothing.
+    project.write("skills/tern/SKILL.md", &SKILL.replace("gull", "tern"));
+    let refused = project.run(&["run", "evals", "skills/gull", "skills/tern"]).exits(2).stderr;
+    assert!(refused.contains("--skill"), "{refused}");
+    std::fs::create_dir(project.path().join("empty")).expect("made");
+    let refused = project.run(&["run", "evals", "empty"]).exits(2).stderr;
+    assert!(refused.contains("no eval files found") && refused.contains("empty"), "{refused}");
+}
+
+#[test]
+fn half_an_eval_is_not_skipped() {
+    for (name, text, told) in [
+        ("no-expected.yaml", "name: n\nprompt: p\n", "\"expected\" is missing"),
+        ("no-prompt.yml", "name: n\nexpected: e\n", "\"prompt\" is missing"),
+        ("empty.yaml", "", "empty"),
+        ("only-comments.yaml", "# later\n", ""),
+        ("list.yaml", "- prompt: p\n  expected: e\n", "a list"),
+        ("names.yaml", "- a\n- b\n", "a list"),
+    ] {
+        let project = project(&[("evals/good.yaml", EVAL), (&format!("evals/{name}"), text)]);
+        let ran = project.run(&["run", "evals"]).exits(2);
+        assert!(ran.stderr.contains(name) && ran.stderr.contains(told), "{name}: {}", ran.stderr);
+        project.run(&["check", "evals"]).exits(2);
+    }
+}
+
+#[test]
+fn what_is_skipped_in_a_folder_is_counted_and_named() {
+    let project = project(&[
+        ("evals/good.yaml", EVAL),
+        ("evals/fixtures/config.yaml", "port: 80\n"),
+        ("evals/fixtures/names.yaml", "- a\n"),
+        ("evals/node_modules/x/evals.json", "{}"),
+        ("evals/local/mine.yaml", EVAL),
+        (".gitignore", "local/\n"),
+    ]);
+    let ran = project.run(&["run", "evals", "--repeat", "1"]).exits(0);
+    assert!(ran.stderr.contains("note: skipped 4 files: "), "{}", ran.stderr);
+    for name in ["config.yaml", "names.yaml", "node_modules/x/evals.json", "local/mine.yaml"] {
+        assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr);
+    }
+    let checked = project.run(&["check", "evals"]).exits(0);
+    assert!(checked.stderr.contains("skipped 4 files"), "{}", checked.stderr);
+}
+
+/// A folder that git ignores was searched in vain when it was named.
+#[test]
+fn an_ignored_folder_that_is_named_is_searched() {
+    let project = project(&[
+        ("target/evals/a.yaml", EVAL),
+        ("node_modules/pkg/b.yaml", EVAL),
+        ("local/c.yaml", EVAL),
+        ("private/d.yaml", EVAL),
+        (".gitignore", "local/\nprivate\n"),
+    ]);
+    for path in
+        ["target", "target/evals", "node_modules", "node_modules/pkg", "local", "private", "local/c.yaml"]
+    {
+        project.run(&["run", path, "--repeat", "1", "-q"]).exits(0);
+    }
+    let nothing = project.run(&["run", "."]).exits(2).stderr;
+    assert!(nothing.contains("ignored") && nothing.contains("local/c.yaml"), "{nothing}");
+    // A folder of which git ignores every file and that is none itself: what was skipped is told.
+    project.write(".gitignore", "/target/evals/*.yaml\n");
+    let nothing = project.run(&["run", "target/evals"]).exits(2).stderr;
+    assert!(nothing.contains("ignored") && nothing.contains("target/evals/a.yaml"), "{nothing}");
+}

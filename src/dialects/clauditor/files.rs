@@ -48,7 +48,7 @@ fn input(node: &Node, folder: &Path, diagnostics: &mut Diagnostics) -> Option<Fi
         let message = format!("\"{text}\" does not exist below {}", folder.display());
         diagnostics.warning("file-not-found", node.span, message);
         let to = declared.file_name().and_then(|name| name.to_str()).and_then(RelPath::new)?;
-        return Some(Fixture { from: declared, to, access: Access::Mutable });
+        return Some(Fixture { from: folder.join(text), to, access: Access::Mutable });
     };
     let Ok(root) = folder.canonicalize() else {
         return wrong(format!("{} cannot be resolved", folder.display()));

@@ -77,6 +77,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "- doubts: {}", doubts.join(", "))?;
     }
     writeln!(out, "- {:.1} s, {}", summary.seconds, markdown(&figures::cost(summary)))?;
+    if let Some(words) = figures::failed_teardowns(summary) {
+        writeln!(out, "- {}", markdown(&cut(&words, LONGEST_TEXT)))?;
+    }
     for words in results.info.stand_ins() {
         writeln!(out, "- {words}")?;
     }

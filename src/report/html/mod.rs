@@ -74,6 +74,9 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         html(&when::readable(&results.info.started)),
         html(&results.info.practicum)
     )?;
+    if let Some(words) = figures::failed_teardowns(summary) {
+        writeln!(out, "<p class=\"notice\">{}</p>", html(&words))?;
+    }
     for words in results.info.stand_ins() {
         writeln!(out, "<p class=\"notice\">{words}</p>")?;
     }

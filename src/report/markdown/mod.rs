@@ -154,6 +154,9 @@ fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
         writeln!(out, "- {}", plain(&line))?;
     }
+    if let Some(words) = figures::failed_teardowns(&results.summary) {
+        writeln!(out, "- {}", plain(&words))?;
+    }
     for words in results.info.stand_ins() {
         writeln!(out, "- {words}")?;
     }
