@@ -77,10 +77,10 @@ fn check_of_nothing_is_an_error_that_says_where_it_looked() {
 }
 
 #[test]
-fn a_missing_skill_or_file_is_a_warning_to_check_and_an_error_to_run() {
+fn a_missing_skill_or_file_is_an_error_to_check_and_to_run() {
     let eval = "practicum: 1\nskill: ../nowhere\nworkspace: empty\ncases:\n  - {id: a, prompt: p, files: [gone.txt], checks: [{contains: x}]}\n";
     let project = Project::new(&[("evals/e.practicum.yaml", eval)]);
-    let document = project.run(&["check", "evals", "--json"]).exits(0).json();
+    let document = project.run(&["check", "evals", "--json"]).exits(2).json();
     let codes: Vec<&Value> = document["files"][0]["problems"]
         .as_array()
         .expect("problems")
@@ -153,7 +153,7 @@ fn convert_tells_what_is_lost() {
 #[test]
 fn what_becomes_several_files_goes_into_a_folder() {
     let eval = "practicum: 1\nskill: {name: s}\ncases:\n  - {id: a, command: --a, checks: [{contains: x}]}\n  - {id: b, command: --b, checks: [{contains: y}]}\n";
-    let project = Project::new(&[("e.practicum.yaml", eval)]);
+    let project = Project::new(&[("e.practicum.yaml", eval), ("skills/s/SKILL.md", SKILL)]);
     let ran =
         project.run(&["convert", "e.practicum.yaml", "--to", "clauditor", "-o", "s.eval.json"]).exits(2);
     assert!(ran.stderr.contains("2 files") && ran.stderr.contains("folder"), "{}", ran.stderr);
@@ -201,6 +201,7 @@ fn init_writes_what_check_accepts_and_never_overwrites() {
     );
 
     project.run(&["init", "--dialect", "skill-test", "suite.json"]).exits(0);
+    project.write("skills/my-skill/SKILL.md", &SKILL.replace("greeter", "my-skill"));
     assert_eq!(
         project.run(&["check", "suite.json", "--json"]).exits(0).json()["files"][0]["dialect"],
         "skill-test"

@@ -109,7 +109,11 @@ fn taken(folder: &Path, seen: Vec<(Found, Looks)>) -> Below {
         };
         file.parent().is_some_and(|parent| folders.contains(parent))
     };
-    let yaml_root = eval_folder(folder, &yaml);
+    let mut yaml_root = eval_folder(folder, &yaml);
+    // Where nothing else is found, half an eval is what the user means.
+    if !seen.iter().any(|(_, looks)| looks.holds_evals()) && !is_more_than_evals(folder) {
+        yaml_root = Some(folder.to_owned());
+    }
     let among = |file: &Path| yaml_root.as_ref().is_some_and(|root| file.starts_with(root));
     let mut all = Below::default();
     for (found, looks) in seen {
@@ -137,19 +141,22 @@ fn is_yaml(looks: Looks) -> bool {
     )
 }
 
-/// The folder that is there for evals of one file each: the one that the user names, unless it is a whole
-/// project or a skill; there, the folder that holds all such evals. `None` where nothing says that there is one.
+/// The folder that is there for evals of one file each: the one that holds all of them; and where the user names
+/// more than that, the one above, in which such folders lie side by side. `None` where there are no such evals.
 fn eval_folder(named: &Path, with_evals: &BTreeSet<PathBuf>) -> Option<PathBuf> {
-    let is_more = [".git", "practicum.toml", SKILL_FILE].iter().any(|name| named.join(name).exists());
-    if !is_more {
-        return Some(named.to_owned());
-    }
     let mut folders = with_evals.iter();
     let first = folders.next()?.clone();
     let common = |above: PathBuf, folder: &PathBuf| {
         above.ancestors().find(|above| folder.starts_with(above)).map(Path::to_owned).unwrap_or_default()
     };
-    Some(folders.fold(first, common))
+    let holds_all = folders.fold(first, common);
+    let above = holds_all.parent().filter(|above| above.starts_with(named) && !is_more_than_evals(above));
+    Some(above.map(Path::to_owned).unwrap_or(holds_all))
+}
+
+/// Whether a folder is a whole project or a skill.
+fn is_more_than_evals(folder: &Path) -> bool {
+    [".git", "practicum.toml", SKILL_FILE].iter().any(|name| folder.join(name).exists())
 }
 
 /// Whether git ignores a folder as a whole.

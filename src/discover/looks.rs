@@ -62,14 +62,8 @@ fn yaml(text: &str) -> Looks {
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(['#', '%']) && *line != "---";
     let first = text.lines().find(is_said);
     let is_list = first.is_some_and(|line| line.trim_start().starts_with(['-', '[']));
-    let in_list = |line: &str, key: &str| {
-        line.strip_prefix("- ").is_some_and(|item| has_top_key(item.trim_start(), key))
-            || line.trim_start() != line && has_top_key(line.trim_start(), key)
-    };
-    let is_list_of_evals =
-        is_list && text.lines().any(|line| in_list(line, "prompt") || in_list(line, "expected"));
     match first {
-        _ if prompt || expected || is_list_of_evals => Looks::HalfAnEval(Syntax::Yaml),
+        _ if prompt || expected => Looks::HalfAnEval(Syntax::Yaml),
         None => Looks::Unfinished(Syntax::Yaml),
         Some(_) if is_list => Looks::Unfinished(Syntax::Yaml),
         Some(_) => Looks::Data(Syntax::Yaml),
@@ -126,8 +120,7 @@ mod tests {
             ("prompt: p\nexpected: e\n", Evals(Yaml)),
             ("name: n\nprompt: p\n", HalfAnEval(Yaml)),
             ("name: n\n\"expected\": e\n", HalfAnEval(Yaml)),
-            ("- prompt: p\n  expected: e\n", HalfAnEval(Yaml)),
-            ("- name: n\n  prompt: p\n", HalfAnEval(Yaml)),
+            ("- prompt: p\n  expected: e\n", Unfinished(Yaml)),
             ("", Unfinished(Yaml)),
             ("# nothing yet\n---\n", Unfinished(Yaml)),
             ("- a\n- b\n", Unfinished(Yaml)),

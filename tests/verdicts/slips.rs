@@ -94,6 +94,22 @@ fn half_an_eval_is_not_skipped() {
     }
 }
 
+/// A folder of another tool's files beside Skillet's stays as it is.
+#[test]
+fn files_of_other_tools_are_no_half_evals() {
+    let other = "- description: d\n  vars:\n    prompt: p\n";
+    let project = project(&[
+        ("all/skillet/evals/good.yaml", EVAL),
+        ("all/skillet/more/half.yaml", "name: n\nprompt: p\n"),
+        ("all/other/tests/a.yaml", other),
+        ("all/other/config.yaml", "prompt: p\nmodel: m\n"),
+    ]);
+    let refused = project.run(&["check", "all"]).exits(2).stdout;
+    assert!(refused.contains("half.yaml") && !refused.contains("config.yaml"), "{refused}");
+    std::fs::remove_dir_all(project.path().join("all/skillet/more")).expect("removed");
+    project.run(&["check", "all"]).exits(0);
+}
+
 #[test]
 fn what_is_skipped_in_a_folder_is_counted_and_named() {
     let project = project(&[
