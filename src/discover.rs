@@ -417,7 +417,7 @@ mod tests {
                 None,
                 ok(&["commands/c.eval.json @commands"]),
             ),
-            (vec![("commands/c.md", "x")], "commands/c.md", None, ok(&["commands/c.md @commands"])),
+            (vec![("commands/c.md", "x")], "commands/c.md", None, Err("nothing")),
             (
                 vec![skill, ("deep/in/s/evals.json", "{}")],
                 "skills/s",

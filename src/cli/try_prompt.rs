@@ -19,7 +19,7 @@ use crate::store::records;
 Examples:
   practicum try \"Write the release notes for 2.0\" --skill skills/release-notes
   practicum try \"Is 4 odd?\" --skill skills/x --expect must-not --runs 5
-  practicum try \"Which crate parses arguments?\" --skill rust-1337   beside the others of ../plugins
+  practicum try \"Which crate parses arguments?\" --skill rust-1337
   practicum try --skill .claude/commands/clean.md --args \"--strict sales.csv\"
 
 With --args the skill is called by its own command, as a user would type it, in a copy of this project. \
