@@ -187,7 +187,7 @@ fn every_move_of_codex_has_its_state() {
 
 #[test]
 fn every_move_of_opencode_has_its_state() {
-    every_move_has_its_state("opencode", &opencode(), "20s", opencode_step);
+    every_move_has_its_state("opencode", &opencode(), "30s", opencode_step);
 }
 
 /// Claude Code with a plugin in its workspace: its skills have the plugin's name before their own.
