@@ -164,8 +164,8 @@ fn commands_folder(file: &Path) -> Option<&Path> {
         })
     };
     let folders = || file.ancestors().skip(1).filter(is_commands);
-    let inside = file.ancestors().skip(1).take_while(|folder| !folder.join(".git").exists());
-    folders().find(is_agents).or_else(|| inside.filter(is_commands).next())
+    let mut inside = file.ancestors().skip(1).take_while(|folder| !folder.join(".git").exists());
+    folders().find(is_agents).or_else(|| inside.find(is_commands))
 }
 
 /// Whether a file is a command by its place and ending: Markdown in a folder of commands.

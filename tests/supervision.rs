@@ -241,7 +241,7 @@ fn a_reader_who_goes_away_does_not_end_a_run() {
 fn a_record_that_cannot_be_kept_stops_the_run_and_it_can_be_resumed() {
     let project = rogue("full", "echo done\n");
     // A file that may not grow stands in for a disk that is full.
-    let script = "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$@\"";
+    let script = "trap '' XFSZ; ulimit -f 24; exec \"$0\" \"$@\"";
     let program = env!("CARGO_BIN_EXE_practicum");
     let args = ["run", "evals", "--repeat", "60", "-j", "1"];
     let mut command = std::process::Command::new("/bin/bash");

@@ -44,9 +44,9 @@ fn check(args: &Args) -> anyhow::Result<u8> {
     for notice in &reading.notices {
         say!("note: {}", safe(notice));
     }
-    reading.refuse_missing();
     let named = reading.names_skill();
     reading.files.iter_mut().for_each(|file| look_at_skills(file, named));
+    reading.refuse_missing();
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
     }

@@ -63,14 +63,20 @@ pub async fn any() -> std::io::Result<()> {
 }
 
 /// Ctrl-C once: let what runs finish. Anything else, or twice: stop now. Either way the record is whole.
-pub async fn heed(stop: Stop) {
-    let Ok(mut wishes) = Wishes::listen() else { return };
-    if wishes.next().await == Wish::Interrupted {
-        say!("stopping after what runs now; once more to stop at once");
-        stop.after_running();
-        wishes.next().await;
+///
+/// Listening begins with the call and not when the future is first polled: on a busy machine an agent may
+/// already run by then, and a signal that arrives in between would be lost.
+pub fn heed(stop: Stop) -> impl Future<Output = ()> {
+    let wishes = Wishes::listen();
+    async move {
+        let Ok(mut wishes) = wishes else { return };
+        if wishes.next().await == Wish::Interrupted {
+            say!("stopping after what runs now; once more to stop at once");
+            stop.after_running();
+            wishes.next().await;
+        }
+        stop.now();
     }
-    stop.now();
 }
 
 /// The same for work that has no runtime of its own yet.

@@ -288,7 +288,7 @@ fn no_entries_is_a_finding_and_no_answer_is_not() {
         assert_eq!(ran.code, code, "{answer} {min_entries}: {}\n{}", ran.stdout, ran.stderr);
         assert!(ran.stdout.contains(words), "{answer} {min_entries}: {}", ran.stdout);
     }
-    let project = Project::new(&[("x.eval.json", &venues(0).to_string())]);
+    let project = Project::new(&[("x.eval.json", &venues(0).to_string()), ("x.md", "Find venues.\n")]);
     let checked = project.run(&["check", "x.eval.json"]).exits(0);
     let said = format!("{}{}", checked.stdout, checked.stderr);
     assert!(said.contains("requires an entry, so a text without any passes"), "{said}");
@@ -306,9 +306,9 @@ fn criteria() -> Value {
     })
 }
 
-fn marks() -> Value {
+fn marks(quote: &str) -> Value {
     let mark =
-        |id: &str, score: f64| json!({"id": id, "score": score, "evidence": ["line"], "reasoning": "So."});
+        |id: &str, score: f64| json!({"id": id, "score": score, "evidence": [quote], "reasoning": "So."});
     json!([mark("near", 0.3), mark("kind", 0.54)])
 }
 
@@ -316,7 +316,7 @@ fn marks() -> Value {
 fn a_criterion_that_fails_the_trial_is_not_called_optional() {
     let mut spec = criteria();
     spec["skill_name"] = json!("clean");
-    let project = project_with(&spec, &script(&json!({}), &marks()));
+    let project = project_with(&spec, &script(&json!({}), &marks("line")));
     let judge = ["--transport", "api", "--judge-model", "claude-x"];
     let ran =
         run(&project, &[&judge[..], &["--report", "junit=junit.xml", "--report", "md=report.md"]].concat());
@@ -349,7 +349,7 @@ fn a_missing_entry_is_shown_what_it_looks_like() {
 
 #[test]
 fn only_the_named_criteria_are_judged_and_that_is_said() {
-    let script = script(&json!({}), &marks());
+    let script = script(&json!({}), &marks("Park 95110"));
     let mut spec = criteria();
     spec["assertions"] = json!([]);
     grade_judged(&spec, &script, &[]).exits(1);

@@ -275,12 +275,15 @@ fn a_command_is_compared_with_its_earlier_self_under_its_own_name() {
 fn a_command_file_is_not_linted_as_if_it_were_a_skill() {
     let project = Project::new(&[
         (".claude/commands/git/add.md", "Add what changed: $ARGUMENTS\n"),
-        (".claude/commands/broken.md", "---\ndescription: [\n---\nbody\n"),
+        (".claude/commands/broken.md", "---\ndescription: \"a\" b\n---\nbody\n"),
+        (".claude/commands/odd.md", "---\nargument-hint: [x] [y]\n---\nbody\n"),
     ]);
     let linted = project.run(&["lint", ".claude/commands/git/add.md", "--strict", "--json"]).exits(0).json();
     assert!(linted.to_string().contains("git:add"), "{linted:#}");
     let said = project.run(&["lint", ".claude/commands/broken.md", "--strict"]).exits(2).stdout;
     assert!(said.contains("frontmatter-yaml"), "{said}");
+    let said = project.run(&["lint", ".claude/commands/odd.md"]).exits(0).stdout;
+    assert!(said.contains("frontmatter-not-yaml"), "{said}");
     project.run(&["lint", "."]).exits(2);
 }
 

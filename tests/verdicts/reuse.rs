@@ -258,7 +258,7 @@ fn clear(value: &mut Value) {
         Value::Object(map) => {
             for (key, value) in map {
                 let of_clock =
-                    ["seconds", "duration", "time", "started"].iter().any(|word| key.contains(word));
+                    ["seconds", "duration", "time", "start", "_end"].iter().any(|word| key.contains(word));
                 match of_clock || key == "run" {
                     true => *value = Value::Null,
                     false => clear(value),

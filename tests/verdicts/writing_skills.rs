@@ -49,7 +49,7 @@ fn scores_from_1_to_5_are_not_only_passed_or_failed() {
     let shown = project.run(&["show", "latest"]).exits(0).stdout;
     assert!(shown.contains("mean scores from 1 to 5: message 5.0, length 4.0, no-decoration 5.0"), "{shown}");
     let trial = project.run(&["show", "latest", "chart"]).exits(0).stdout;
-    assert!(trial.contains("length 4 of 5: "), "{trial}");
+    assert!(trial.contains("length (score 4, passes from 3): "), "{trial}");
 }
 
 #[test]

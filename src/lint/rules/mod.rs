@@ -86,6 +86,7 @@ pub const FOR_COMMANDS: &[&str] = &[
     "unreadable-file",
     "frontmatter-unclosed",
     "frontmatter-yaml",
+    "frontmatter-not-yaml",
     "unknown-key",
     "wrong-type",
     "description-too-long",
