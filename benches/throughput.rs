@@ -172,6 +172,7 @@ impl Scene {
             session: Some(&session),
             later: false,
             append_system: None,
+            tools: None,
             gateway: Some(&self.gateway.url),
             walled: false,
             plugins: &[],
