@@ -46,7 +46,7 @@ fn check(args: &Args) -> anyhow::Result<u8> {
     }
     let named = reading.names_skill();
     reading.files.iter_mut().for_each(|file| look_at_skills(file, named));
-    reading.refuse_missing();
+    reading.refuse_missing_files();
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
     }

@@ -196,7 +196,8 @@ fn errand(
     };
     let mut reading = intake::read(&ask, &environment)?;
     let (any_invalid, unwanted) = reading.invalid(&filter);
-    reading.refuse_missing();
+    reading.refuse_missing_skills();
+    reading.refuse_missing_files();
     show_problems(&reading, &filter);
     if any_invalid {
         bail!("some eval files cannot be understood; nothing was run");

@@ -30,19 +30,29 @@ pub struct Reading {
 const SKILL_CODES: [&str; 3] = ["skill-not-found", "several-skills", "unreadable-skill"];
 
 impl Reading {
-    /// Makes errors of the warnings about skills and files that a run would miss. The files themselves can
-    /// be used: only the cases that need what is missing cannot run.
-    pub fn refuse_missing(&mut self) {
+    /// Makes errors of the warnings about skills that a run would miss. Whoever only checks a file may do so
+    /// where its skill is not.
+    pub fn refuse_missing_skills(&mut self) {
         for Loaded { lowered, .. } in &mut self.files {
             let Some(mut suite) = lowered.suite.clone() else { continue };
             if let Some(skill) = &self.skill {
                 suite.put_under_test(skill.clone());
             }
-            let Missing { skills, files } = missing(&suite);
+            let skills = missing(&suite).skills;
             let diagnostics = &mut lowered.diagnostics;
             if !skills.is_empty() && !diagnostics.raise_to_errors(&SKILL_CODES) {
                 skills.into_iter().for_each(|why| diagnostics.error("skill-not-found", None, why));
             }
+        }
+    }
+
+    /// Makes errors of the warnings about files that a run would miss. The eval files themselves can be used:
+    /// only the cases that need what is missing cannot run.
+    pub fn refuse_missing_files(&mut self) {
+        for Loaded { lowered, .. } in &mut self.files {
+            let Some(suite) = &lowered.suite else { continue };
+            let Missing { files, .. } = missing(suite);
+            let diagnostics = &mut lowered.diagnostics;
             if !files.is_empty() && !diagnostics.raise_to_errors(&["file-not-found"]) {
                 for (case, why) in files {
                     diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));
