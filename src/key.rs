@@ -107,6 +107,7 @@ impl<'k> Keys<'k> {
         if let Some(script) = &planned.script {
             parts.push(self.content(script).as_str().to_owned());
         }
+        parts.extend(case.scripts().flat_map(|(_, script)| named_files(&script)));
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
@@ -161,7 +162,11 @@ impl<'k> Keys<'k> {
         if path.is_dir() {
             return self.folder(path);
         }
-        let read = || std::fs::read(path).map_or_else(|_| Digest::of(b""), |bytes| Digest::of(&bytes));
+        let read = || {
+            let bytes = std::fs::read(path).unwrap_or_default();
+            let mode = path.metadata().map_or(0, |metadata| metadata.mode());
+            Digest::of_parts([format!("{mode:o}").as_bytes(), bytes.as_slice()])
+        };
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
@@ -192,6 +197,13 @@ fn digest_of_stamps(paths: impl Iterator<Item = PathBuf>) -> Digest {
     let mut stamps: Vec<String> = paths.filter_map(|path| stamp(&path)).collect();
     stamps.sort();
     Digest::of_parts(stamps.iter().map(String::as_bytes))
+}
+
+/// The files outside the workspace that a script names by a whole path, with their sizes and times. A check that
+/// runs one decides otherwise when the file is another.
+fn named_files(script: &str) -> Vec<String> {
+    let words = script.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c));
+    words.filter(|word| word.starts_with('/')).filter_map(|word| stamp(Path::new(word))).collect()
 }
 
 /// Variables with what they are set to.

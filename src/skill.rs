@@ -5,6 +5,7 @@
 mod frontmatter;
 mod plugin;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
@@ -326,7 +327,11 @@ pub fn folder_digest(
     for entry in parts_of(folder, is_hidden) {
         let path = entry.path();
         let content = match entry.file_type() {
-            Some(kind) if kind.is_file() => std::fs::read(path)?,
+            // Whether a script may be run decides what an agent can do with it.
+            Some(kind) if kind.is_file() => {
+                let mode = format!("{:o}\n", path.metadata()?.mode() & 0o777);
+                [mode.into_bytes(), std::fs::read(path)?].concat()
+            }
             Some(kind) if kind.is_symlink() => {
                 std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
             }

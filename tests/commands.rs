@@ -77,7 +77,7 @@ fn check_of_nothing_is_an_error_that_says_where_it_looked() {
 }
 
 #[test]
-fn a_missing_skill_or_file_is_an_error_to_check_and_to_run() {
+fn a_missing_file_is_an_error_to_check_and_a_missing_skill_to_run() {
     let eval = "practicum: 1\nskill: ../nowhere\nworkspace: empty\ncases:\n  - {id: a, prompt: p, files: [gone.txt], checks: [{contains: x}]}\n";
     let project = Project::new(&[("evals/e.practicum.yaml", eval)]);
     let document = project.run(&["check", "evals", "--json"]).exits(2).json();

@@ -74,12 +74,12 @@ impl Reading {
         for file in self.files.iter().filter(|file| file.lowered.diagnostics.has_errors()) {
             let may_be_wanted = match dialects::case_id_of_file(file) {
                 Some(id) => filter.wants_id(&id),
-                None => !all_found,
+                None => !all_found || ids.iter().any(|id| filter.wants_id(id) && may_name(&file.text, id)),
             };
             any |= may_be_wanted;
             if !may_be_wanted {
                 told.push(format!(
-                    "{} cannot be understood, and holds none of the cases that are wanted",
+                    "{} cannot be understood, and does not name a case that is wanted",
                     file.path.display()
                 ));
             }
@@ -179,6 +179,16 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     slash_commands::review(&mut files, &projects, &named);
     notices.extend(skipped_in_words(skipped.iter().filter(|path| !given.has(path))));
     Ok(Reading { files, projects, skill, notices })
+}
+
+/// Whether a text may name a case of this id. Ids are often made from prompts, so that only letters and digits
+/// of the last part are compared.
+fn may_name(text: &str, id: &str) -> bool {
+    let plain = |text: &str| -> String {
+        text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+    };
+    let last = plain(id.rsplit('/').next().unwrap_or(id));
+    last.is_empty() || plain(text).contains(&last)
 }
 
 /// `skipped 3 files: …`; `None` where none was skipped.

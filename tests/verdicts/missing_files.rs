@@ -124,7 +124,9 @@ fn one_missing_skill_does_not_block_the_other_suites() {
     assert!(ran.stdout.contains("INCOMPLETE  1 of 2 trials passed, 1 not scored"), "{}", ran.stdout);
     assert!(ran.stdout.contains("no skill at"), "the end says why: {}", ran.stdout);
     assert!(ran.stderr.contains("not run: suite lost"), "{}", ran.stderr);
-    project.run(&["check", "."]).exits(2);
+    // Files may be checked where the skill is not.
+    let checked = project.run(&["check", "."]).exits(0);
+    assert!(checked.stdout.contains("warning[skill-not-found]"), "{}", checked.stdout);
     project.run(&["run", "evals/good.practicum.yaml", "-q"]).exits(0);
     // Where no suite can run, there is nothing to begin.
     let nothing = project.run(&["run", "evals/lost.practicum.yaml"]).exits(2).stderr;
@@ -146,4 +148,20 @@ fn an_invalid_file_that_is_not_selected_does_not_block() {
     project.write("evals/evals.json", r#"{"evals": [{"id": "x", "prompt": 3}]}"#);
     project.run(&["run", "evals", "--case", "good"]).exits(0);
     project.run(&["run", "evals", "--case", "goo?"]).exits(2);
+}
+
+#[test]
+fn a_broken_file_that_names_the_wanted_case_is_not_left_out() {
+    let toml = "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n";
+    let suite =
+        |case: &str| format!("practicum: 1\nworkspace: empty\nrun: {{agents: [own]}}\ncases:\n  - {case}\n");
+    let good = suite("{id: cc, prompt: p, checks: [{contains: done}]}");
+    let broken = suite("{id: cc, prompt: p, chekcs: [{contains: no}]}");
+    let other = suite("{id: dd, prompt: p, chekcs: [{contains: no}]}");
+    for (second, code) in [(&broken, 2), (&other, 0)] {
+        let project =
+            Project::new(&[("a/evals/a.practicum.yaml", &good), ("b/evals/b.practicum.yaml", second)]);
+        project.write("practicum.toml", toml);
+        project.run(&["run", ".", "--case", "cc"]).exits(code);
+    }
 }

@@ -269,3 +269,41 @@ fn clear(value: &mut Value) {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
+
+#[test]
+fn a_script_that_can_no_longer_be_run_is_not_the_same_skill() {
+    let agent = "[agents.own]\ncommand = [\"/bin/bash\", \"-c\", \".agents/skills/gull/say.sh || true\"]\nskills_dir = \".agents/skills\"\n";
+    let project = Project::new(&[
+        ("gull/SKILL.md", "---\nname: gull\ndescription: Says it.\n---\nRun say.sh.\n"),
+        ("gull/say.sh", "#!/bin/bash\necho kee-ow\n"),
+        (
+            "evals/e.practicum.yaml",
+            "practicum: 1\nskill: ../gull\nworkspace: empty\nrun: {agents: [own]}\ncases:\n  - {id: a, prompt: p, checks: [{contains: kee-ow}]}\n",
+        ),
+    ]);
+    project.write("practicum.toml", &format!("sandbox = \"off\"\n{agent}"));
+    let mode = |bits: u32| {
+        let permissions = std::os::unix::fs::PermissionsExt::from_mode(bits);
+        std::fs::set_permissions(project.path().join("gull/say.sh"), permissions).expect("a mode");
+    };
+    let run = || project.run(&["run", "evals", "--no-probe"]);
+    mode(0o755);
+    run().exits(0);
+    mode(0o644);
+    run().exits(1);
+}
+
+#[test]
+fn a_check_whose_script_has_changed_is_asked_again() {
+    let project = Project::new(&[("check.sh", "exit 0\n")]);
+    let script = project.path().join("check.sh");
+    let eval = format!(
+        "practicum: 1\nworkspace: empty\nrun: {{agents: [own]}}\ncases:\n  - {{id: a, prompt: p, checks: [{{command: \"bash {}\"}}]}}\n",
+        script.display()
+    );
+    project.write("evals/e.practicum.yaml", &eval);
+    project.write("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n");
+    project.run(&["run", "evals", "--trust"]).exits(0);
+    project.write("check.sh", "exit 1 # now\n");
+    project.run(&["run", "evals", "--trust"]).exits(1);
+}

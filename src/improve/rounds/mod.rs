@@ -391,8 +391,10 @@ impl<'l> Loop<'l> {
         self.options.max_seconds.map(|most| most - self.journal.seconds)
     }
 
+    /// Whether a version reaches the target. One of which some runs have no answer does not: they may fail.
     fn is_good_enough(&self, tried: &Tried) -> bool {
-        tried.pass_rate.is_some_and(|rate| rate >= self.options.target)
+        let is_whole = tried.records.iter().all(TrialRecord::is_conclusive);
+        is_whole && tried.pass_rate.is_some_and(|rate| rate >= self.options.target)
     }
 
     fn folder(&self, round: u32) -> PathBuf {
