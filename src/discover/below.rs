@@ -191,13 +191,23 @@ fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
             entry.depth() == 0 || !(is_record || is_for_review(name))
         })
         .build();
-    let files = walk
-        .take(MOST_ENTRIES)
-        .flatten()
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
-    let candidates = files.map(ignore::DirEntry::into_path).filter(|path| {
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        matches!(ending, Some("json" | "yaml" | "yml")) && !known.contains(path.as_path())
+    let entries = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0);
+    let candidates = entries.filter(|entry| match entry.file_type() {
+        Some(kind) if kind.is_file() => is_data(entry.path()) && !known.contains(entry.path()),
+        // Links to folders are not followed, and a link to nothing cannot be read.
+        Some(kind) if kind.is_symlink() => entry.path().is_dir() || leads_nowhere(entry.path()),
+        Some(_) | None => false,
     });
-    candidates.take(MOST_READ).filter(|path| Looks::of(path).holds_evals()).collect()
+    let paths = candidates.take(MOST_READ).map(ignore::DirEntry::into_path);
+    paths.filter(|path| path.is_symlink() || Looks::of(path).holds_evals()).collect()
+}
+
+/// Whether a link could have led to evals, and leads to nothing.
+fn leads_nowhere(link: &Path) -> bool {
+    is_data(link) && !link.exists()
+}
+
+fn is_data(path: &Path) -> bool {
+    let ending = path.extension().map(|ending| ending.to_string_lossy().to_lowercase());
+    ending.is_some_and(|ending| ["json", "yaml", "yml"].contains(&ending.as_str()))
 }

@@ -34,7 +34,8 @@ pub enum Syntax {
 impl Looks {
     pub fn of(path: &Path) -> Self {
         let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return Looks::Other };
-        if NAMES.contains(&name) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
+        let name = name.to_lowercase();
+        if NAMES.contains(&name.as_str()) || ENDINGS.iter().any(|ending| name.ends_with(ending)) {
             return Looks::Named;
         }
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
@@ -63,7 +64,7 @@ fn yaml(text: &str) -> Looks {
     let first = text.lines().find(is_said);
     let is_list = first.is_some_and(|line| line.trim_start().starts_with(['-', '[']));
     match first {
-        _ if prompt || expected => Looks::HalfAnEval(Syntax::Yaml),
+        _ if prompt || expected || has_key("timestamp") && has_key("name") => Looks::HalfAnEval(Syntax::Yaml),
         None => Looks::Unfinished(Syntax::Yaml),
         Some(_) if is_list => Looks::Unfinished(Syntax::Yaml),
         Some(_) => Looks::Data(Syntax::Yaml),

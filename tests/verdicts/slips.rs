@@ -151,3 +151,25 @@ fn an_ignored_folder_that_is_named_is_searched() {
     let nothing = project.run(&["run", "target/evals"]).exits(2).stderr;
     assert!(nothing.contains("ignored") && nothing.contains("target/evals/a.yaml"), "{nothing}");
 }
+
+#[test]
+fn evals_behind_links_and_other_endings_are_not_passed_over_in_silence() {
+    let eval = |expected: &str| {
+        format!(
+            "timestamp: 2025-01-15T10:30:00Z\nname: n\nprompt: p\nexpected: {expected}\nassertions: [{{type: contains, value: {expected}}}]\n"
+        )
+    };
+    let project = Project::new(&[
+        ("sk/a.yaml", &eval("done")),
+        ("sk/c.YAML", &eval("never")),
+        ("real/d.yaml", &eval("never")),
+    ]);
+    project.write("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n");
+    std::os::unix::fs::symlink("../real", project.path().join("sk/linked")).expect("a link");
+    std::os::unix::fs::symlink("nowhere.yaml", project.path().join("sk/gone.yaml")).expect("a link");
+    let ran = project.run(&["run", "sk", "--agent", "own", "--repeat", "1"]).exits(1);
+    assert!(ran.stdout.contains("1 of 2 trials passed"), "{}", ran.stdout);
+    for skipped in ["sk/linked", "sk/gone.yaml"] {
+        assert!(ran.stderr.contains(skipped), "{skipped}: {}", ran.stderr);
+    }
+}
