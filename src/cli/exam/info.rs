@@ -46,6 +46,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         graded_from: None,
         earlier_skill: None,
         replayed: false,
+        gates: Vec::new(),
     }
 }
 

@@ -63,12 +63,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
+    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
     let row = |title: &str, of: &Totals| {
-        format!("| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)
+        let Totals { trials, passed, failed, not_scored, not_run } = of;
+        format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")
     };
     let (examined, without) = results.totals();
-    if without.trials > 0 {
+    if without.trials + without.not_run > 0 {
         writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
     }
     writeln!(out, "{}\n", row("all", &summary.totals))?;
