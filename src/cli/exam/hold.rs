@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::changed_evals::refuse_changed_evals;
 use super::info::info;
 use super::shown::{progress, show_estimate, show_plan};
 use super::trust::trust;
@@ -30,6 +31,9 @@ impl Carrying {
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
         self.gates.apply(&mut errand.plan.suites);
+        if let Some(run) = &errand.resumed {
+            refuse_changed_evals(run, &errand.plan)?;
+        }
         let walls = setting(&errand.layers, &SANDBOX)?;
         let hidden = errand.hidden();
         let prior = self.prior(&errand, walls, &hidden);

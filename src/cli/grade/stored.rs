@@ -169,11 +169,7 @@ struct StillThere {
     told: Vec<String>,
 }
 
-fn still_there(
-    made: &RunInfo,
-    suites: &[Planned],
-    old: &BTreeMap<TrialId, TrialRecord>,
-) -> StillThere {
+fn still_there(made: &RunInfo, suites: &[Planned], old: &BTreeMap<TrialId, TrialRecord>) -> StillThere {
     let place = |planned: &PlannedTrial| {
         let suite = suites.iter().position(|suite| suite.suite.name == planned.suite)?;
         let case = suites[suite].suite.cases.iter().position(|case| case.id == planned.case)?;
