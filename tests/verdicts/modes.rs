@@ -302,7 +302,7 @@ fn a_gate_or_a_case_given_to_a_comparison_is_not_ignored() {
 /// Texts of which no check has an answer were said to be the same.
 #[test]
 fn texts_without_an_answered_check_are_not_the_same() {
-    let evals = "practicum: 1\ncases: [{ id: a, prompt: p, judge: [is polite] }]\n";
+    let evals = "practicum: 1\ncases: [{ id: a, prompt: p, checks: [{ judge: It is polite. }] }]\n";
     let project = Project::new(&[("e.practicum.yaml", evals), ("a.txt", "one"), ("b.txt", "two")]);
     let ran = project.run(&["compare", "a.txt", "b.txt", "--spec", "e.practicum.yaml"]).exits(3);
     assert!(ran.stdout.contains("nothing could be compared"), "{}", ran.stdout);
