@@ -33,6 +33,10 @@ pub struct CaseTally {
     passed: u64,
     failed: u64,
     not_scored: u64,
+    /// How many trials were planned; 0 where nobody said.
+    pub planned: u64,
+    /// Planned trials that were left out because those before them told enough.
+    pub left_out: u64,
     /// Why they have no verdict, each reason once.
     not_scored_because: Vec<String>,
     failed_teardowns: u64,
@@ -124,6 +128,11 @@ impl CaseTally {
         self.passed + self.failed + self.not_scored
     }
 
+    /// Planned trials that were not run, though those before them did not tell enough.
+    pub fn not_run(&self) -> u64 {
+        self.planned.saturating_sub(self.trials() + self.left_out)
+    }
+
     /// Runs that should have a verdict and have none.
     pub fn unscored(&self) -> u64 {
         self.not_scored
@@ -207,6 +216,7 @@ impl CaseTally {
             passed: self.passed,
             failed: self.failed,
             not_scored: self.not_scored,
+            not_run: self.not_run(),
             not_scored_because: self.not_scored_because.clone(),
             failed_teardowns: self.failed_teardowns,
             endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),

@@ -95,6 +95,12 @@ impl Tally {
         }
     }
 
+    /// Counts a trial as planned. If no record of it is added, it was not run, and the run is incomplete.
+    pub fn plan_trial(&mut self, suite: &str, case: &str, condition: &Condition, rule: Option<FireRule>) {
+        self.expect(suite, case, condition, rule);
+        self.cases.entry(CaseKey::new(suite, case, condition)).or_default().planned += 1;
+    }
+
     pub fn add(&mut self, record: &TrialRecord) {
         self.expect(&record.suite, &record.case, &record.condition, None);
         let key = CaseKey::new(&record.suite, &record.case, &record.condition);
@@ -164,14 +170,15 @@ impl Tally {
     /// after each run is what this test is made for, and what intervals are not: they are given up.
     pub fn leave_out_if_decided(&mut self, suite: &str, case: &str, condition: &Condition) -> bool {
         let left_out = self.left_out.get_or_insert_default();
-        let decided =
-            self.cases.get(&CaseKey::new(suite, case, condition)).is_some_and(CaseTally::is_decided);
-        *left_out += u64::from(decided);
-        decided
+        let case = self.cases.get_mut(&CaseKey::new(suite, case, condition));
+        let Some(case) = case.filter(|case| case.is_decided()) else { return false };
+        case.left_out += 1;
+        *left_out += 1;
+        true
     }
 
     pub fn totals(&self) -> Totals {
-        self.totals
+        Totals { not_run: self.cases.values().map(CaseTally::not_run).sum(), ..self.totals }
     }
 
     /// The end of a run: every gate with its value, and the exit code that follows.
@@ -189,7 +196,7 @@ impl Tally {
             run: run.to_owned(),
             ok: exit == 0,
             exit,
-            totals: self.totals,
+            totals: self.totals(),
             cost_usd,
             tokens: self.tokens,
             judging: self.judging,
@@ -269,6 +276,7 @@ impl Tally {
         }
         if self.totals.not_scored as f64 > self.allowed_unscored * self.totals.trials as f64
             || self.totals.trials == 0
+            || self.totals().not_run > 0
             || gates.iter().any(|gate| !gate.ok)
         {
             return 3;

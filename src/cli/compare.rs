@@ -95,6 +95,17 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn compared(args: &Args) -> anyhow::Result<u8> {
+    if !args.carrying.gates_asked().is_empty() {
+        bail!(
+            "--gate cannot be given to compare, which says what was lost and has no gates; practicum run \
+             enforces gates"
+        );
+    }
+    if args.unseeing.case.is_some() && !args.blind && args.unseeing.spec.is_none() {
+        bail!(
+            "--case can be given to compare only with --blind or --spec; without them every case is compared"
+        );
+    }
     if args.blind {
         let [first, second] = args.what.as_slice() else { bail!("name two sides to compare blindly") };
         let project = project(args)?;

@@ -26,7 +26,9 @@ pub fn compare(
     let (old, new) = (grade(before)?, grade(after)?);
     let (flips, [pass_in_both, fail_in_both, not_scored_in_both]) = new.flips_since(&old);
     let loses = |exit: u8| flips.iter().any(|flip| flip.exit() == exit);
-    let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(0);
+    // Texts of which no check has an answer were not compared at all.
+    let nothing_compared = flips.is_empty() && pass_in_both + fail_in_both == 0;
+    let exit = [1, 3].into_iter().find(|exit| loses(*exit)).unwrap_or(if nothing_compared { 3 } else { 0 });
     let compared = ComparedTexts {
         schema_version: 1,
         before: before.to_owned(),
@@ -56,7 +58,8 @@ fn rendered(compared: &ComparedTexts) -> String {
         out.push_str(&format!("  {word:<12} {check}: {}\n", shown(&flip.why)));
     }
     if flips.is_empty() {
-        out.push_str("  nothing flipped\n");
+        let nothing_compared = pass_in_both + fail_in_both == 0;
+        out.push_str(if nothing_compared { "  nothing could be compared\n" } else { "  nothing flipped\n" });
     }
     out.push_str(&format!(
         "\n  in both: {pass_in_both} pass, {fail_in_both} fail, {not_scored_in_both} not scored\n"

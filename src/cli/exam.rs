@@ -1,5 +1,6 @@
 //! From a plan to an exit code, for every command that runs trials.
 
+mod changed_evals;
 mod hold;
 mod info;
 mod shown;
@@ -23,7 +24,7 @@ use super::{list, print_json};
 use crate::agents::Agent;
 use crate::improve::Left;
 use crate::intake::Ask;
-use crate::model::{Ratio, Summary};
+use crate::model::{Gate, Ratio, Summary};
 use crate::plan::Plan;
 use crate::report::Results;
 use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
@@ -303,6 +304,11 @@ impl Carrying {
     #[must_use]
     pub fn with_earlier_skill(self, reference: &str) -> Self {
         Self { earlier_skill: Some(reference.to_owned()), ..self }
+    }
+
+    /// The gates of the command line.
+    pub fn gates_asked(&self) -> &[Gate] {
+        self.gates.asked()
     }
 
     /// Whether it writes a cassette or plays one.

@@ -25,6 +25,17 @@ impl Gates {
     pub fn apply(&self, suites: &mut [Planned]) {
         set_gates(suites, &self.asked);
     }
+
+    /// The gates that were asked for, in the order of the words.
+    pub fn asked(&self) -> &[Gate] {
+        &self.asked
+    }
+
+    /// These gates and the earlier ones whose names are not among them.
+    pub fn beside(&self, earlier: &[Gate]) -> Vec<Gate> {
+        let kept = earlier.iter().filter(|gate| !self.asked.iter().any(|own| own.name == gate.name));
+        kept.chain(&self.asked).copied().collect()
+    }
 }
 
 fn parse(text: &str) -> Result<Gate, String> {

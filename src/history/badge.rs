@@ -131,7 +131,7 @@ mod tests {
             passed: 0,
             failed: 9,
             not_scored: 0,
-            examined: Totals { trials: passed + failed, passed, failed, not_scored: 0 },
+            examined: Totals { trials: passed + failed, passed, failed, ..Totals::default() },
             cost_usd: None,
             seconds: None,
         }

@@ -39,15 +39,17 @@ pub fn problems(suite: &Suite, arms: &[Arm]) -> Vec<String> {
     problems
 }
 
-/// What is said where only the arm without the skill is wanted and cases ask nothing but activation.
+/// What is said where the arm without the skill is wanted and cases ask nothing but activation: they have no such arm.
 pub fn left_out(suite: &Suite, arms: &[Arm]) -> Option<String> {
-    let only_without = arms.iter().all(|arm| !arm.has_skill());
     let cases = suite.cases.iter().filter(|case| is_activation(case)).count();
-    (only_without && cases > 0).then(|| {
-        format!(
-            "left out of suite {}: {} only about whether the skill is activated, which needs the skill",
-            suite.name,
-            counted(cases, "case")
-        )
-    })
+    if cases == 0 || !arms.contains(&Arm::WithoutSkill) {
+        return None;
+    }
+    let only_without = arms.iter().all(|arm| !arm.has_skill());
+    let left_out = if only_without { "left out of suite" } else { "run only with the skill, of suite" };
+    Some(format!(
+        "{left_out} {}: {} only about whether the skill is activated, which needs the skill",
+        suite.name,
+        counted(cases, "case")
+    ))
 }

@@ -1,12 +1,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::summary::is_zero;
 use super::{Case, CheckKind, Expect, Ratio};
 
 /// What a run must reach for its exit code to be 0.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Gate {
     pub name: GateName,
+    /// Between 0 and 1.
+    #[schemars(with = "f64")]
     pub threshold: Ratio,
 }
 
@@ -127,6 +130,9 @@ pub struct GateResult {
     /// together they pass less often than they do anyway.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub too_many_flaky: Vec<String>,
+    /// Planned trials that the gate is about and that were not run. A gate that could fail does not hold without them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u64,
     /// Whether the value reaches the threshold, and would with the worst of what is missing, unless
     /// so much may be missing.
     pub ok: bool,

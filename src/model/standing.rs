@@ -75,6 +75,7 @@ impl CaseSummary {
     pub fn standing(&self) -> CaseStanding {
         if let Some(rate) = self.deciding_rate() {
             return match rate.passes {
+                Some(true) if self.not_run > 0 => CaseStanding::Unscored,
                 Some(true) => CaseStanding::Passed,
                 Some(false) => CaseStanding::Failed,
                 None => CaseStanding::Unscored,
@@ -82,7 +83,7 @@ impl CaseSummary {
         }
         match (self.failed, self.not_scored, self.passed) {
             (1.., _, _) => CaseStanding::Failed,
-            (0, 0, 1..) => CaseStanding::Passed,
+            (0, 0, 1..) if self.not_run == 0 => CaseStanding::Passed,
             (0, _, _) => CaseStanding::Unscored,
         }
     }

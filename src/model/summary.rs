@@ -239,6 +239,10 @@ pub struct Totals {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// Planned trials that were not run, for example because `--fail-fast` or an interrupt ended the run. They are
+    /// not among `trials`. Trials that `--stop-early` left out are not counted here.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u64,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -255,6 +259,9 @@ pub struct CaseSummary {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// Planned trials of the case that were not run.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u64,
     /// Why trials have no verdict, each reason once. Of many reasons only the first are here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored_because: Vec<String>,
@@ -276,7 +283,7 @@ pub struct CaseSummary {
 }
 
 /// Whether a count is nothing worth writing down.
-fn is_zero(count: &u64) -> bool {
+pub(super) fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
@@ -311,6 +318,7 @@ impl Totals {
             passed: sum.passed + case.passed,
             failed: sum.failed + case.failed,
             not_scored: sum.not_scored + case.not_scored,
+            not_run: sum.not_run + case.not_run,
         })
     }
 }

@@ -8,7 +8,7 @@ use futures_util::StreamExt;
 use futures_util::stream;
 
 use super::reuse::take_over;
-use super::{Stop, SuiteMeans, gates, recorded, tally_of, tell};
+use super::{Stop, SuiteMeans, fire_rate, gates, recorded, tally_of, tell};
 use crate::aggregate::Outcome;
 use crate::event::{RunEvent, Sinks};
 use crate::gateway::{Prices, ScopeKind};
@@ -25,8 +25,12 @@ use crate::web::Web;
 
 /// Everything that marking again needs.
 pub struct Again {
-    /// Today's suites, and the trials of the stored run that are of them.
+    /// Today's suites, and the trials of the stored run that are of them and have a record.
     pub plan: Plan,
+    /// The trials of the stored run that are of them and were not run.
+    pub not_run: Vec<Trial>,
+    /// Whether the stored run left out trials of cases that those before them decided (`--stop-early`).
+    pub stopped_early: bool,
     /// One for each suite of the plan.
     pub suites: Vec<SuiteMeans>,
     /// The run that is marked again. It stays as it is.
@@ -64,6 +68,10 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
         },
     );
     let mut tally = tally_of(&again.plan);
+    for trial in &again.not_run {
+        let (planned, case) = again.plan.case(trial);
+        tally.plan_trial(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+    }
     let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)
         .take_while(|_| std::future::ready(!again.stop.is_stopping()))
@@ -78,6 +86,11 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
     for judged in again.judge_skills().await {
         tally.add_skill(&judged);
         tell(&mut sinks, &RunEvent::SkillJudged { judged: Box::new(judged) });
+    }
+    // A trial that was left out is still not needed only where today's results decide its case too.
+    for trial in again.not_run.iter().filter(|_| again.stopped_early) {
+        let (planned, case) = again.plan.case(trial);
+        tally.leave_out_if_decided(&planned.suite.name, &case.id, &trial.condition);
     }
     tally.allow_unscored(again.allow_unscored);
     if let Some(noise) = &again.noise {

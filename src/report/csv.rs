@@ -2,9 +2,10 @@ use std::io::Write;
 
 use super::markup::cut;
 use super::{Form, Report, Results, safe};
-use crate::model::{CheckResult, TrialRecord};
+use crate::model::{CaseSummary, CheckResult, TrialRecord, counted};
 
-/// For spreadsheets: one row for each check of each trial, and one for a trial that has none.
+/// For spreadsheets: one row for each check of each trial, and one for a trial that has none. A case with trials that
+/// were not run has one more row, whose `trial_verdict` is `not_run`.
 pub static REPORT: Report = Report {
     name: "csv",
     about: "one row for each check of each trial, for spreadsheets",
@@ -58,6 +59,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             row(cells(results, &record, Some(check)), out)?;
         }
     }
+    for case in results.summary.cases.iter().filter(|case| case.not_run > 0) {
+        row(cells_of_not_run(results, case), out)?;
+    }
     Ok(())
 }
 
@@ -96,6 +100,22 @@ fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -
         of_check(|check| text(&check.flags.join("\n"))),
         text(&record.notes.join("\n")),
     ]
+}
+
+/// How many planned trials of a case were not run.
+fn cells_of_not_run(results: &Results, case: &CaseSummary) -> [String; COLUMNS.len()] {
+    COLUMNS.map(|column| match column {
+        "run" => text(&results.summary.run),
+        "suite" => text(&case.suite),
+        "case" => text(&case.id),
+        "agent" => text(&case.agent),
+        "model" => text(case.model.as_deref().unwrap_or_default()),
+        "arm" => text(&case.arm),
+        "mode" => text(&case.mode),
+        "trial_verdict" => "not_run".to_owned(),
+        "why_not_scored" => format!("{} not run", counted(case.not_run, "trial")),
+        _ => String::new(),
+    })
 }
 
 /// Text that a spreadsheet takes for text, whatever it begins with.

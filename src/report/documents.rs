@@ -191,6 +191,7 @@ impl From<GateResult> for GradedGate {
             threshold,
             spared: _,
             too_many_flaky: _,
+            not_run: _,
             ok,
         } = gate;
         Self { name, value, low, high, threshold, ok }

@@ -38,10 +38,10 @@ pub fn failed_teardowns(of: &Summary) -> Option<String> {
     (trials > 0).then(|| format!("the teardown script failed in {}: {names}", counted(trials, "trial")))
 }
 
-/// `4 of 6 trials passed, 1 failed, 1 not scored`.
+/// `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
 pub fn totals(of: &Totals) -> String {
     let mut text = format!("{} of {} passed", of.passed, counted(of.trials, "trial"));
-    for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored")] {
+    for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored"), (of.not_run, "not run")] {
         if count > 0 {
             text.push_str(&format!(", {count} {word}"));
         }
@@ -99,7 +99,11 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
         }
         (names, _) => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
     };
-    (format!("{value}{worst} (needs {:.2}{spared})", gate.threshold), gate.standing())
+    let not_run = match gate.not_run {
+        0 => String::new(),
+        trials => format!(", {} not run", counted(trials, "trial")),
+    };
+    (format!("{value}{worst}{not_run} (needs {:.2}{spared})", gate.threshold), gate.standing())
 }
 
 /// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest.

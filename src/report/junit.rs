@@ -6,7 +6,7 @@ use quick_junit::{NonSuccessKind, Property, TestCase, TestCaseStatus, TestSuite,
 use super::markup::{cut, one_line};
 use super::{Form, Report, Results, safe};
 use crate::model::{
-    Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why,
+    Arm, CaseSummary, CheckResult, CriteriaThresholds, Ended, Totals, TrialRecord, Verdict, Why, counted,
 };
 
 /// For CI: each trial is a test. Failed checks are failures, broken runs errors, and what was not to be
@@ -51,8 +51,12 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
             count(&record, &mut totals);
             suite.add_test_case(test(case, &record, results.summary.has_to_pass(case)));
         }
+        if case.not_run > 0 {
+            totals.not_run += case.not_run;
+            suite.add_test_case(not_run(case, results.summary.has_to_pass(case)));
+        }
     }
-    if totals.trials == 0 {
+    if totals.trials + totals.not_run == 0 {
         return Ok(None);
     }
     suite.set_time(seconds(time));
@@ -61,10 +65,27 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
         ("practicum.passed", totals.passed.to_string()),
         ("practicum.failed", totals.failed.to_string()),
         ("practicum.not_scored", totals.not_scored.to_string()),
+        ("practicum.not_run", totals.not_run.to_string()),
     ] {
         suite.add_property(Property::new(name, value));
     }
     Ok(Some(suite))
+}
+
+/// The planned trials of a case that were not run, as one test that did not succeed.
+fn not_run(case: &CaseSummary, has_to_pass: bool) -> TestCase {
+    let mut words = vec![case.agent.clone()];
+    words.extend(case.model.clone());
+    words.extend([case.arm.clone(), case.mode.clone()]);
+    let mut status = match has_to_pass {
+        true => TestCaseStatus::non_success(NonSuccessKind::Error),
+        false => TestCaseStatus::skipped(),
+    };
+    status.set_message(text(&format!("{} not run", counted(case.not_run, "trial"))));
+    let name = format!("{} not run ({})", one_line(&case.id), one_line(&words.join(", ")));
+    let mut test = TestCase::new(text(&name), status);
+    test.set_classname(text(&case.suite));
+    test
 }
 
 fn count(record: &TrialRecord, totals: &mut Totals) {

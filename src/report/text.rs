@@ -187,6 +187,9 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         _ => String::new(),
     };
     words.push(format!("{}/{runs} passed{interval}", case.passed));
+    if case.not_run > 0 {
+        words.push(format!("{} not run", case.not_run));
+    }
     if let Some(without) = all.iter().find(|other| case.is_examined() && is_without(other, case)) {
         let runs = without.trials();
         words.push(format!("without the skill {}/{runs}", without.passed));

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Condition, Digest, Origin, TrialId, TrialRecord};
+use crate::model::{Condition, Digest, Gate, Origin, TrialId, TrialRecord};
 
 /// What was asked: `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -41,6 +41,9 @@ pub struct RunInfo {
     /// is in no trend unless it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_skill: Option<String>,
+    /// The gates that the user set on the command line (`--gate`). Grading the run again keeps them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gates: Vec<Gate>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,

@@ -130,3 +130,15 @@ fn a_skill_that_is_not_staged_is_not_improved() {
     let ran = project.run(&["improve", "skills/gull", "--arm", "without"]).exits(2);
     assert!(ran.stderr.contains("nothing to improve"), "{}", ran.stderr);
 }
+
+/// With both arms the second was dropped from cases about activation without a word.
+#[test]
+fn an_arm_that_a_case_does_not_have_is_not_dropped_without_a_note() {
+    let project = project();
+    let args = scripted(&["run", "evals", "--arm", "with", "--arm", "without", "--dry-run"]);
+    let ran = project.run(&args).exits(0);
+    let note = "run only with the skill, of suite gull: 1 case only about whether the skill is activated";
+    assert!(ran.stderr.contains(note), "{}", ran.stderr);
+    let ran = project.run(&scripted(&["run", "evals", "--arm", "with", "--dry-run"])).exits(0);
+    assert!(!ran.stderr.contains("only with the skill"), "{}", ran.stderr);
+}

@@ -282,3 +282,31 @@ fn the_best_mode_is_named_where_the_intervals_say_so() {
     let best = project.run(&[&args[..], &["--json"]].concat()).exits(0).json()["best"].clone();
     assert_eq!([&best["leads"], &best["clear"]], [&json!("forced"), &json!(true)], "{best}");
 }
+
+/// `compare` took `--gate` and `--case` and did nothing with them.
+#[test]
+fn a_gate_or_a_case_given_to_a_comparison_is_not_ignored() {
+    let project = Project::new(&[(
+        "evals/e.practicum.yaml",
+        "practicum: 1\ncases: [{ id: a, prompt: p, checks: [{ contains: x }] }]\n",
+    )]);
+    for how in [&["--modes"][..], &["--against", "HEAD"]] {
+        for (more, named) in [(["--gate", "pass_rate=1"], "--gate"), (["--case", "a"], "--case")] {
+            let refused = project.run(&[&["compare", "evals"], how, &more].concat()).exits(2).stderr;
+            assert!(refused.contains(&format!("{named} can")), "{how:?} {more:?}: {refused}");
+        }
+    }
+    assert!(!project.path().join(".practicum/runs").exists(), "nothing was run");
+}
+
+/// Texts of which no check has an answer were said to be the same.
+#[test]
+fn texts_without_an_answered_check_are_not_the_same() {
+    let evals = "practicum: 1\ncases: [{ id: a, prompt: p, checks: [{ judge: It is polite. }] }]\n";
+    let project = Project::new(&[("e.practicum.yaml", evals), ("a.txt", "one"), ("b.txt", "two")]);
+    let ran = project.run(&["compare", "a.txt", "b.txt", "--spec", "e.practicum.yaml"]).exits(3);
+    assert!(ran.stdout.contains("nothing could be compared"), "{}", ran.stdout);
+    let found =
+        project.run(&["compare", "a.txt", "b.txt", "--spec", "e.practicum.yaml", "--json"]).exits(3).json();
+    assert_eq!(found["ok"], false, "{found}");
+}

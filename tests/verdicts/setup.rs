@@ -178,3 +178,114 @@ fn a_missing_judge_is_told_before_any_agent_runs() {
     assert!(graded.stderr.contains("nothing was begun"), "{}", graded.stderr);
     project.run(&["grade", "latest", "--no-judge"]).exits(3);
 }
+
+/// Half of the cases that run fail, and a gate that half is enough for.
+const HALF: &str = "\
+practicum: 1
+workspace: empty
+run: { agents: [own] }
+gates: { pass_rate: 0.4 }
+cases:
+  - { id: first, prompt: one, checks: [{ contains: done }] }
+  - { id: second, prompt: two, checks: [{ contains: missing }] }
+  - { id: third, prompt: three, checks: [{ contains: done }] }
+  - { id: fourth, prompt: four, checks: [{ contains: missing }] }
+";
+
+/// `--fail-fast` said `PASS 1 of 2 trials passed`, `gate pass_rate holds`, although half of the cases had not run.
+#[test]
+fn a_gate_does_not_hold_over_trials_that_were_not_run() {
+    let project = project(HALF);
+    let reports = ["junit", "md", "html", "github-comment", "csv", "text"];
+    let orders: Vec<String> = reports.iter().map(|name| format!("{name}=out.{name}")).collect();
+    let mut args = vec!["run", "evals", "--fail-fast", "-j", "1", "-q"];
+    args.extend(orders.iter().flat_map(|order| ["--report", order.as_str()]));
+    let ran = project.run(&args).exits(3).stdout;
+    assert!(ran.contains("INCOMPLETE  1 of 2 trials passed, 1 failed, 2 not run"), "{ran}");
+    assert!(ran.contains("2 trials not run (needs 0.40) open"), "{ran}");
+    for name in reports {
+        let report = std::fs::read_to_string(project.path().join(format!("out.{name}"))).expect("a report");
+        assert!(report.contains("not run") || report.contains("not_run"), "{name}: {report}");
+        assert!(!report.contains("every gate holds") && !report.contains(" holds"), "{name}: {report}");
+    }
+    let graded = project.run(&["grade", "latest"]).exits(3).stdout;
+    assert!(graded.contains("INCOMPLETE  1 of 2 trials passed, 1 failed, 2 not run"), "{graded}");
+    let summary = project.run(&[&args[..6], &["--json", "--allow-unscored", "1"]].concat()).exits(3).json();
+    assert_eq!((&summary["ok"], &summary["totals"]["not_run"]), (&false.into(), &2.into()), "{summary}");
+    assert_eq!((&summary["gates"][0]["ok"], &summary["gates"][0]["not_run"]), (&false.into(), &2.into()));
+    // A gate that what has run does not reach has failed all the same.
+    let ran = project.run(&[&args[..6], &["--gate", "pass_rate=0.9"]].concat()).exits(1).stdout;
+    assert!(ran.contains("FAIL  1 of 2 trials passed, 1 failed, 2 not run"), "{ran}");
+    // With nothing left out, the same gate holds.
+    let ran = project.run(&["run", "evals", "-q"]).exits(0).stdout;
+    assert!(ran.contains("PASS  2 of 4 trials passed, 2 failed\n") && ran.contains(" holds"), "{ran}");
+}
+
+/// Trials that `--stop-early` leaves out are decided, not missing; grading the run again knows it too.
+#[test]
+fn trials_that_are_decided_are_not_missing() {
+    let project = project(&HALF.replace("missing", "done"));
+    let ran =
+        project.run(&["run", "evals", "--stop-early", "--repeat", "30", "-q", "--json"]).exits(0).json();
+    assert!(ran["left_out"].as_u64().is_some_and(|count| count > 0), "{ran}");
+    assert!(ran["totals"].get("not_run").is_none(), "{ran}");
+    let graded = project.run(&["grade", "latest", "--json"]).exits(0).json();
+    assert_eq!(graded["summary"]["left_out"], ran["left_out"], "{graded}");
+}
+
+/// A run failed by its `--gate`, and `grade latest` said NO GATE or PASS.
+#[test]
+fn grading_again_does_not_forget_the_gates_of_the_command_line() {
+    let project = project(HALF);
+    project.run(&["run", "evals", "-q", "--gate", "pass_rate=0.99"]).exits(1);
+    for _ in 0..2 {
+        let graded = project.run(&["grade", "latest"]).exits(1).stdout;
+        assert!(graded.contains("(needs 0.99) fails"), "{graded}");
+    }
+    let graded = project.run(&["grade", "latest", "--gate", "pass_rate=0.3"]).exits(0).stdout;
+    assert!(graded.contains("(needs 0.30) holds"), "{graded}");
+}
+
+/// Going on with a finished run after its failed case was deleted made it green.
+#[test]
+fn a_failed_case_does_not_vanish_from_a_run_that_is_resumed() {
+    let project = project(&HALF.replace("0.4", "1"));
+    project.run(&["run", "evals", "-q"]).exits(1);
+    let record = project.only_run().join("summary.json");
+    let before = std::fs::read_to_string(&record).expect("a summary");
+    project.run(&["run", "--resume", "-q"]).exits(1);
+    let write = |evals: &str| project.write("evals/e.practicum.yaml", evals);
+    let evals = HALF.replace("0.4", "1");
+    let without: String =
+        evals.lines().filter(|line| !line.contains("second")).map(|line| format!("{line}\n")).collect();
+    for (changed, named) in [
+        (without, "case second of e is gone"),
+        (evals.replace("contains: missing", "contains: done"), "case second of e was changed"),
+        (HALF.replace("0.4", "0.5"), "\"gates\" of e was changed"),
+        (
+            format!("{evals}  - {{ id: fifth, prompt: five, checks: [{{ contains: done }}] }}\n"),
+            "case fifth of e is new",
+        ),
+    ] {
+        write(&changed);
+        let refused = project.run(&["run", "--resume", "-q"]).exits(2).stderr;
+        assert!(refused.contains("the evals have changed since") && refused.contains(named), "{refused}");
+        assert!(refused.contains("start a new run"), "{refused}");
+    }
+    let after = std::fs::read_to_string(&record).expect("a summary");
+    let totals =
+        |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("JSON")["totals"].clone();
+    assert_eq!(totals(&before), totals(&after));
+    write(&evals);
+    project.run(&["run", "--resume", "-q"]).exits(1);
+}
+
+#[test]
+fn a_run_without_a_gate_does_not_say_that_every_gate_holds() {
+    let project = project(&HALF.replace("missing", "done"));
+    let args =
+        ["run", "evals", "-q", "--gate", "pass_rate=0", "--gate", "all_cases_pass=0", "--report", "md=o.md"];
+    project.run(&args).exits(0);
+    let report = std::fs::read_to_string(project.path().join("o.md")).expect("a report");
+    assert!(report.contains("**Passed; no gate was set.**"), "{report}");
+}

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
 
+use super::changed_evals::refuse_changed_evals;
 use super::info::info;
 use super::shown::{progress, show_estimate, show_plan};
 use super::trust::trust;
@@ -15,7 +16,7 @@ use crate::cli::{interrupts, runtime, setting, sweep_up};
 use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
-use crate::model::SandboxMode;
+use crate::model::{Gate, SandboxMode};
 use crate::own_files::{self, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
@@ -30,6 +31,9 @@ impl Carrying {
     /// Carries it out. `None` if nothing was to be run.
     pub fn hold(&self, mut errand: Errand) -> anyhow::Result<Option<Held>> {
         self.gates.apply(&mut errand.plan.suites);
+        if let Some(run) = &errand.resumed {
+            refuse_changed_evals(run, &errand.plan)?;
+        }
         let walls = setting(&errand.layers, &SANDBOX)?;
         let hidden = errand.hidden();
         let prior = self.prior(&errand, walls, &hidden);
@@ -74,7 +78,7 @@ impl Carrying {
             let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
             intake::need_judges(cases, &plan.suites, &suites)?;
         }
-        let run_dir = errand.open_run(id, self.earlier_skill.as_deref())?;
+        let run_dir = errand.open_run(id, self.earlier_skill.as_deref(), self.gates.asked())?;
         own_files::remember_beginning();
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
@@ -188,7 +192,7 @@ impl Errand {
     }
 
     /// A new record, or that of the run that is gone on with, cleared of what it left behind.
-    fn open_run(&self, id: String, earlier_skill: Option<&str>) -> anyhow::Result<RunDir> {
+    fn open_run(&self, id: String, earlier_skill: Option<&str>, gates: &[Gate]) -> anyhow::Result<RunDir> {
         if let Some(run) = &self.resumed {
             if Live::read(run.path()).is_some_and(|live| live.is_running()) {
                 bail!("run {} is still going on", run.id());
@@ -201,7 +205,7 @@ impl Errand {
         let replayed = self.ask.replay.is_some();
         let earlier_skill = earlier_skill.map(str::to_owned);
         let info = info(&self.plan, &run, scripted, self.notices.clone());
-        run.write_info(&RunInfo { replayed, earlier_skill, ..info })?;
+        run.write_info(&RunInfo { replayed, earlier_skill, gates: gates.to_vec(), ..info })?;
         Ok(run)
     }
 

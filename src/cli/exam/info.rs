@@ -3,18 +3,19 @@
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::dialects;
 use crate::model::{Digest, SkillRef, Suite};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite};
 use crate::versions::Contents;
 
 pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
-        let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
-        let suite = dialects::to_native(&planned.suite, &folder);
-        RunSuite { origin: planned.suite.origin.clone(), suite, skill: digests.under_test(&planned.suite) }
+        let (origin, suite) = (planned.suite.origin.clone(), native_suite(planned));
+        RunSuite { origin, suite, skill: digests.under_test(&planned.suite) }
     });
     let settings = plan.suites.iter().map(|planned| {
         let rows = planned.settings.explain().into_iter();
@@ -46,7 +47,14 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         graded_from: None,
         earlier_skill: None,
         replayed: false,
+        gates: Vec::new(),
     }
+}
+
+/// A suite in the native format, as a run's record keeps it.
+pub fn native_suite(planned: &Planned) -> Value {
+    let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
+    dialects::to_native(&planned.suite, &folder)
 }
 
 /// What skills hold. Many suites may be about one.

@@ -14,7 +14,7 @@ use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
 use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
-use crate::plan::{Plan, Planned, leave_out_gates_of_baselines};
+use crate::plan::{Plan, Planned, leave_out_gates_of_baselines, set_gates};
 use crate::report::{Progress, Regraded, Results, Suites, render_changes, safe};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
@@ -57,8 +57,9 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         planned.script = intake::choose_script(&ask, &planned.suite, &agents);
     }
     notices.extend(intake::keep_criteria(&mut suites, &args.only_criterion)?);
-    let (trials, told) = still_there(&made, &suites, &old);
-    leave_out_gates_of_baselines(&mut suites, &trials);
+    let StillThere { trials, not_run, told } = still_there(&made, &suites, &old);
+    leave_out_gates_of_baselines(&mut suites, &[&trials[..], &not_run].concat());
+    set_gates(&mut suites, &made.gates);
     args.gates.apply(&mut suites);
     notices.extend(told);
     notices.extend(asked_otherwise(&then, &suites, &trials));
@@ -83,7 +84,8 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let (scripted, replayed) = (made.scripted, made.replayed);
     let earlier_skill = made.earlier_skill.clone();
     let again = info(&plan, &run_dir, scripted, notices);
-    let mut again = RunInfo { graded_from, replayed, earlier_skill, ..again };
+    let gates = args.gates.beside(&made.gates);
+    let mut again = RunInfo { graded_from, replayed, earlier_skill, gates, ..again };
     // What ran is the skill as it was then, whatever has become of it.
     for suite in &mut again.suites {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
@@ -97,6 +99,8 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let stop = Stop::default();
     let again = Again {
         plan,
+        not_run,
+        stopped_early: from.summary().is_some_and(|summary| summary.left_out.is_some()),
         suites: means,
         from: from.clone(),
         old,
@@ -155,35 +159,40 @@ fn flags(args: &Args, made: &RunInfo) -> BTreeMap<&'static str, String> {
     then.chain(args.judging.flags()).collect()
 }
 
-/// The run's trials that today's suites still have, and words about the others.
-fn still_there(
-    made: &RunInfo,
-    suites: &[Planned],
-    old: &BTreeMap<TrialId, TrialRecord>,
-) -> (Vec<Trial>, Vec<String>) {
+/// The trials of a run that today's suites still have.
+struct StillThere {
+    /// Those that have a record.
+    trials: Vec<Trial>,
+    /// Those that were planned and have none.
+    not_run: Vec<Trial>,
+    /// Words about the trials that are not marked.
+    told: Vec<String>,
+}
+
+fn still_there(made: &RunInfo, suites: &[Planned], old: &BTreeMap<TrialId, TrialRecord>) -> StillThere {
     let place = |planned: &PlannedTrial| {
         let suite = suites.iter().position(|suite| suite.suite.name == planned.suite)?;
         let case = suites[suite].suite.cases.iter().position(|case| case.id == planned.case)?;
         Some((suite, case))
     };
-    let (mut trials, mut gone, mut unfinished) = (Vec::new(), Vec::new(), 0);
+    let (mut trials, mut gone, mut not_run) = (Vec::new(), Vec::new(), Vec::new());
     for planned in &made.trials {
         match place(planned) {
             None if !gone.contains(&planned.case) => gone.push(planned.case.clone()),
             None => {}
-            Some(_) if !old.contains_key(&planned.id) => unfinished += 1,
             Some((suite, case)) => {
                 let PlannedTrial { id, condition, attempt, .. } = planned.clone();
-                trials.push(Trial { id, suite, case, condition, attempt });
+                let of = if old.contains_key(&id) { &mut trials } else { &mut not_run };
+                of.push(Trial { id, suite, case, condition, attempt });
             }
         }
     }
     let mut told: Vec<String> =
         gone.iter().map(|case| format!("case {case} is no longer in the evals, so it is left out")).collect();
-    if unfinished > 0 {
-        told.push(format!("left out: {}, never finished", counted(unfinished, "trial")));
+    if !not_run.is_empty() {
+        told.push(format!("not marked: {}, never finished", counted(not_run.len(), "trial")));
     }
-    (trials, told)
+    StillThere { trials, not_run, told }
 }
 
 /// Cases that now ask something else than the agent was asked.

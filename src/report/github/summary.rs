@@ -1,6 +1,6 @@
 use std::io::Write;
 
-use crate::model::{CaseStanding, CaseSummary, CheckResult, FireRate, Standing, Verdict, counted};
+use crate::model::{CaseStanding, CaseSummary, CheckResult, FireRate, Standing, Totals, Verdict, counted};
 use crate::own_files::MARK;
 use crate::report::figures;
 use crate::report::markup::{cut, markdown};
@@ -47,10 +47,11 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     };
     let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
     writeln!(out, "## {mark} {}: {word}\n", figures::suites(&names))?;
-    writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
+    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
     for (title, of) in [("with the skill", examined), ("without the skill", without)] {
-        if of.trials > 0 {
-            writeln!(out, "| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)?;
+        let Totals { trials, passed, failed, not_scored, not_run } = of;
+        if trials + not_run > 0 {
+            writeln!(out, "| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")?;
         }
     }
     writeln!(out, "\n- pass rate {}", figures::pass_rate(&summary.pass_rate))?;

@@ -86,7 +86,10 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         (_, 0) => counts("Trials passed", &examined, out)?,
         (_, _) => {
             counts("With the skill", &examined, out)?;
-            let more = format!("{} failed, {} not scored", without.failed, without.not_scored);
+            let mut more = format!("{} failed, {} not scored", without.failed, without.not_scored);
+            if without.not_run > 0 {
+                more.push_str(&format!(", {} not run", without.not_run));
+            }
             tile("Without the skill", &share(&without), &more, out)?;
         }
     }
@@ -111,7 +114,12 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
 
 fn counts(title: &str, of: &Totals, out: &mut dyn Write) -> std::io::Result<()> {
     let mut rest = Vec::new();
-    for (count, class, word) in [(of.failed, "fail", "failed"), (of.not_scored, "none", "not scored")] {
+    let parts = [
+        (of.failed, "fail", "failed"),
+        (of.not_scored, "none", "not scored"),
+        (of.not_run, "none", "not run"),
+    ];
+    for (count, class, word) in parts {
         if count > 0 {
             rest.push(format!("<span class=\"{class}\">{count} {word}</span>"));
         }

@@ -42,7 +42,8 @@ fn one(
     writeln!(out, "\n### {}\n", plain(&format!("{} ({})", case.id, words.join(", "))))?;
     let runs = case.trials();
     let rate = figures::pass_rate(&case.pass_rate);
-    writeln!(out, "{} of {} passed; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
+    let not_run = if case.not_run > 0 { format!(", {} not run", case.not_run) } else { String::new() };
+    writeln!(out, "{} of {} passed{not_run}; pass rate {rate}.\n", case.passed, counted(runs, "run"))?;
     if let Some(words) = by_rate(case) {
         writeln!(out, "{}\n", plain(&words))?;
     }

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::markup::{cut, markdown as plain};
 use super::{Form, Report, Results, figures, when};
-use crate::model::{Estimate, SkillJudged, Standing, Totals};
+use crate::model::{Estimate, GateResult, SkillJudged, Standing, Totals};
 use crate::own_files::MARK;
 
 pub static REPORT: Report = Report {
@@ -24,6 +24,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
     writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
     let verdict = match summary.standing() {
+        Standing::Passed if !summary.gates.iter().any(GateResult::can_fail) => "Passed; no gate was set.",
         Standing::Passed => "Passed: every gate holds.",
         Standing::Failed => "Failed: a gate does not hold.",
         Standing::Ungated if summary.is_baseline() => {
@@ -63,12 +64,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
-    writeln!(out, "| | trials | passed | failed | not scored |\n|---|---|---|---|---|")?;
+    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
     let row = |title: &str, of: &Totals| {
-        format!("| {title} | {} | {} | {} | {} |", of.trials, of.passed, of.failed, of.not_scored)
+        let Totals { trials, passed, failed, not_scored, not_run } = of;
+        format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")
     };
     let (examined, without) = results.totals();
-    if without.trials > 0 {
+    if without.trials + without.not_run > 0 {
         writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
     }
     writeln!(out, "{}\n", row("all", &summary.totals))?;

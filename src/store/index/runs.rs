@@ -45,7 +45,7 @@ impl RunRow {
 
     pub fn totals(&self) -> Totals {
         let Self { passed, failed, not_scored, .. } = *self;
-        Totals { trials: self.trials(), passed, failed, not_scored }
+        Totals { trials: self.trials(), passed, failed, not_scored, ..Totals::default() }
     }
 }
 
@@ -67,7 +67,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let totals = |from: usize| -> rusqlite::Result<Totals> {
         let (trials, passed, failed) = (count(from)?, count(from + 1)?, count(from + 2)?);
         let not_scored = trials.saturating_sub(passed + failed);
-        Ok(Totals { trials, passed, failed, not_scored })
+        Ok(Totals { trials, passed, failed, not_scored, ..Totals::default() })
     };
     let (all, examined) = (totals(8)?, totals(11)?);
     Ok(RunRow {
