@@ -226,7 +226,7 @@ fn a_skill_called_by_its_other_name_is_not_left_alone() {
         assert_eq!(ran.json()["cases"][0]["fired"]["yes"], 1, "{called}: {}", ran.stderr);
         assert_eq!(ran.json()["totals"]["passed"], 0, "{called}: {}", ran.stdout);
         let graded = project.run(&["grade", "latest", "--json"]);
-        assert_eq!(graded.json()["cases"][0]["fired"]["yes"], 1, "{called}: {}", graded.stderr);
+        assert_eq!(graded.json()["summary"]["cases"][0]["fired"]["yes"], 1, "{called}: {}", graded.stderr);
         let checked = project.run(&["check", "evals"]).exits(0).stdout;
         assert!(checked.contains("name-folder") && checked.contains("\"dirname\""), "{checked}");
     }

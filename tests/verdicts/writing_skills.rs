@@ -237,7 +237,7 @@ fn a_grading_does_not_judge_a_skill_that_changed_since() {
     project.run(&RUN).exits(0);
     let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
     let compliance = |to: &str| {
-        project.run(&["report", "latest", "--report", &format!("writing-skills={to}")]).exits(0);
+        project.run(&["report", "latest", "--format", "writing-skills", "--output", to]).exits(0);
         let mut files =
             std::fs::read_dir(project.path().join(to).join("grading")).expect("gradings").flatten();
         let text = std::fs::read_to_string(files.next().expect("one").path()).expect("text");
