@@ -83,15 +83,18 @@ pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
     Draft { path: output.to_owned(), content: format!("{document:#}\n") }
 }
 
-/// The cases of the writing-skills format.
-pub fn writing_skills(skill: &Skill) -> Draft {
+/// The cases of the writing-skills format. They name the skill by its path in the project, which a copy of the
+/// project on another machine has too.
+pub fn writing_skills(skill: &Skill, project: &Path) -> Draft {
     let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
+    let path = match skill.form {
+        Form::Folder => skill.folder(),
+        Form::Command => skill.file.as_path(),
+    };
+    let relative = path.strip_prefix(project).unwrap_or(path);
     let evals = json!({
         "version": "1.0",
-        "skill": match skill.form {
-            Form::Folder => skill.folder(),
-            Form::Command => skill.file.as_path(),
-        },
+        "skill": if relative.as_os_str().is_empty() { Path::new(".") } else { relative },
         "cases": [{
             "id": "case-01",
             "prompt": format!("Do a small, concrete piece of this work: {about}"),

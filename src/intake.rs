@@ -15,6 +15,7 @@ mod skill_problems;
 mod slash_commands;
 mod stored;
 mod system_prompt;
+mod unfit_fixtures;
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -24,8 +25,11 @@ pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::keep_criteria;
 pub use reading::{Reading, one_command, one_prompt, read};
-pub use skill_problems::{leave_out_unreadable_rivals, skill_warnings, unreadable_skills};
+pub use skill_problems::{
+    hidden_from_model, leave_out_unreadable_rivals, names_that_differ, skill_warnings, unreadable_skills,
+};
 pub use stored::{Stored, stored_suites};
+pub use unfit_fixtures::unfit_fixtures;
 
 use self::reading::skill_at;
 use crate::agents::{AGENTS, Agent, LaunchError};
@@ -179,6 +183,9 @@ pub fn settle(
         let plugins = plugins::add(&mut suite, &ask.plugins)?;
         let mut left_out = leave_out_unreadable_rivals(&mut suite);
         let mut missing = missing(&suite);
+        for (case, why) in unfit_fixtures(&suite) {
+            missing.files.entry(case).or_default().extend(why);
+        }
         let settings = Settings::resolve(layers, &suite)?;
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
@@ -212,6 +219,7 @@ pub fn settle(
         let chosen = names.iter().filter_map(|name| agents.get(name));
         left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
+        let of_skills = of_skills.chain(hidden_from_model(&suite));
         let of_project = project_notices.not_copied(&suite, &project);
         let overlays = left_behind::laid_from_elsewhere(&suite, &project);
         for notice in canaries.chain(of_skills).chain(of_project).chain(overlays) {

@@ -8,6 +8,8 @@ mod about_skill;
 
 pub use about_skill::{SkillText, judge_skill};
 
+use std::collections::HashSet;
+
 use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
@@ -279,7 +281,10 @@ impl Sheet<'_> {
 
     fn verdict(&self, seen: &Observation, checks: &[CheckResult]) -> Verdict {
         let own: Vec<String> = self.suite.skills.iter().map(|skill| skill.name.clone()).collect();
-        let staged: Vec<String> = self.skills.iter().map(|(_, staged)| staged.clone()).collect();
+        // The first name of each skill is the one in the agent's listing.
+        let mut listed = HashSet::new();
+        let first_names = self.skills.iter().filter(|(own, _)| listed.insert(own));
+        let staged: Vec<String> = first_names.map(|(_, staged)| staged.clone()).collect();
         match score::arm_problem(self.arm, &staged, &own, seen) {
             Some(problem) if seen.ended.can_be_marked() => Verdict::NotScored(Why::InvalidArm(problem)),
             Some(_) | None => TrialRecord::verdict_of(seen, checks, self.case.pass_when),

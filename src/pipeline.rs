@@ -99,6 +99,12 @@ async fn watch(exam: &Exam, prepared: &Prepared<'_>) -> Watched {
     let turns =
         raw.turns.iter().map(|turn| TurnFacts { prompt: turn.prompt.clone(), bytes: turn.bytes }).collect();
     let mut seen = observe(raw, prepared.workspace.changes(), prepared.detect_questions());
+    if seen.ended == Ended::Crashed
+        && let Some(line) = prepared.last_line_of_stderr()
+    {
+        let why = seen.ended_because.take().unwrap_or_default();
+        seen.ended_because = Some(format!("{why}: {line}"));
+    }
     prepared.settle(exam, &mut seen);
     seen.hear(&prepared.workspace.canaries);
     let strangers = prepared.strangers(exam, &seen);

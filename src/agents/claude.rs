@@ -48,20 +48,23 @@ pub fn agent() -> Agent {
     let append = words(&["--append-system-prompt", "{append_system}"]);
     let plugin = words(&["--plugin-dir", "{plugin}"]);
     let tools = words(&["--tools", "{tools}"]);
-    let prompt = words(&["-p", "{prompt}"]);
+    let print = words(&["-p"]);
+    // The dashes keep a prompt that begins with a dash from being read as an option.
+    let prompt = words(&["--", "{prompt}"]);
     Agent {
         name: "claude".to_owned(),
         program: Program::OnPath("claude".to_owned()),
         first: vec![
-            prompt.clone(),
+            print.clone(),
             always.clone(),
             words(&["--session-id", "{session}"]),
             model.clone(),
             append.clone(),
             plugin.clone(),
             tools.clone(),
+            prompt.clone(),
         ],
-        later: vec![prompt, always, words(&["--resume", "{session}"]), model, append, plugin, tools],
+        later: vec![print, always, words(&["--resume", "{session}"]), model, append, plugin, tools, prompt],
         decoder: &STREAM,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [

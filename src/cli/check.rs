@@ -71,6 +71,12 @@ fn look_at_skills(file: &mut Loaded, named: bool) {
         for told in intake::skill_warnings(suite) {
             diagnostics.warning("skill-frontmatter", None, told);
         }
+        for told in intake::names_that_differ(suite).into_iter().filter(|_| !named) {
+            diagnostics.warning_help("name-folder", None, told, "rename one of them");
+        }
+        for told in intake::hidden_from_model(suite).into_iter().filter(|_| !named) {
+            diagnostics.warning("hidden-from-model", None, told);
+        }
         for told in intake::left_behind(suite) {
             diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the skill");
         }

@@ -8,6 +8,7 @@ use crate::first_evals::{self, Draft};
 use crate::intake::{self, Ask};
 use crate::model::RelPath;
 use crate::report::safe;
+use crate::settings::project_root;
 use crate::skill::{self, Skill};
 use crate::versions::Versions;
 
@@ -49,7 +50,9 @@ fn init(args: &Args) -> anyhow::Result<()> {
     let chosen = args.dialect.clone().or_else(|| format_beside(&path)).unwrap_or_else(|| "native".to_owned());
     match chosen.as_str() {
         "native" => write(&[first_evals::native(&skill)]),
-        "writing-skills" => with_first_version(&path, &first_evals::writing_skills(&skill)),
+        "writing-skills" => {
+            with_first_version(&path, &first_evals::writing_skills(&skill, &project_root(&path)))
+        }
         "skill-test" => {
             let file = first_evals::folder_for(&skill).join("suite.json");
             write(&[first_evals::skill_test(Some(&skill), &file)])

@@ -116,8 +116,9 @@ fn version<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<&
     Some(node)
 }
 
-/// The skill at the path the file gives, seen from the project, then from the file. Files move
-/// between machines more often than between skills, so the skill they lie in is tried last.
+/// The skill that the file is about: the one that the user names, else the one in whose folder the file lies,
+/// else the one at the path that the file gives, seen from the project, then from the file. The folder counts
+/// before the path because a copied skill brings its evals along, and a path in them leads back to the original.
 fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> SkillRef {
     let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
     let node = file.given(key);
@@ -127,18 +128,27 @@ fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut 
     };
     // Joining an absolute path gives that path.
     let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
+    let around = [Some(folder), folder.parent()].into_iter().flatten().find(|around| is_skill(around));
+    if let Some(around) = around {
+        let mut found = wanted.iter().filter_map(|path| skill_folder(path)).peekable();
+        let message = match found.peek().cloned() {
+            None => Some(format!("there is no skill at {said}; taking the one this file lies in")),
+            Some(_) if found.any(|found| is_same_folder(&found, around)) => None,
+            Some(other) => Some(format!(
+                "\"{key}\" names {}, but this file lies in the skill {}, which is the one under test",
+                other.display(),
+                around.display()
+            )),
+        };
+        if let Some(message) = message {
+            let help =
+                format!("write the path of {} here, or name another skill with --skill", around.display());
+            diagnostics.warning_help("skill-elsewhere", node.span, message, help);
+        }
+        return reading::skill_at(around, diagnostics);
+    }
     if let Some(found) = wanted.iter().find_map(|path| skill_folder(path)) {
         return reading::skill_at(&found, diagnostics);
-    }
-    let name =
-        wanted[0].file_name().map_or_else(|| said.to_owned(), |name| name.to_string_lossy().into_owned());
-    if let Some(around) = folder.parent().filter(|around| is_skill(around)) {
-        diagnostics.warning(
-            "skill-elsewhere",
-            node.span,
-            format!("there is no skill at {said}; taking the one this file lies in"),
-        );
-        return reading::skill_at(around, diagnostics);
     }
     diagnostics.warning_help(
         "skill-not-found",
@@ -146,7 +156,15 @@ fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut 
         format!("there is no skill at {said}"),
         "name its folder with --skill",
     );
+    let name =
+        wanted[0].file_name().map_or_else(|| said.to_owned(), |name| name.to_string_lossy().into_owned());
     SkillRef { name, path: None, plugin: None }
+}
+
+/// Whether two paths lead to one folder, also over links.
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
 }
 
 /// The folder itself, or the one that the named SKILL.md lies in.
@@ -369,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn the_skill_is_looked_for_in_the_project_then_from_the_file() {
+    fn the_skill_around_the_file_counts_before_the_path_in_it() {
         let project = tempfile::tempdir().expect("a folder");
         let root = project.path();
         for skill in ["skills/a", "skills/b", "skills/a/evals/inner"] {
@@ -380,10 +398,10 @@ mod tests {
         let absolute = root.join("skills/b").to_string_lossy().into_owned();
         for (said, found, code) in [
             ("skills/a", Some("skills/a"), None),
-            ("skills/b/SKILL.md", Some("skills/b"), None),
-            ("./skills/../skills/b", Some("skills/b"), None),
-            (absolute.as_str(), Some("skills/b"), None),
-            ("inner", Some("skills/a/evals/inner"), None),
+            ("skills/b/SKILL.md", Some("skills/a"), Some("skill-elsewhere")),
+            ("./skills/../skills/b", Some("skills/a"), Some("skill-elsewhere")),
+            (absolute.as_str(), Some("skills/a"), Some("skill-elsewhere")),
+            ("inner", Some("skills/a"), Some("skill-elsewhere")),
             ("..", Some("skills/a"), None),
             ("/Users/someone/.claude/skills/a", Some("skills/a"), Some("skill-elsewhere")),
             ("path/to/skill", Some("skills/a"), Some("skill-elsewhere")),

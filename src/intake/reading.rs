@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::given_away::GivenAway;
-use super::{Ask, IntakeError, missing, slash_commands};
+use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, By, Discovered, Found, Search};
 use crate::model::{Expect, SkillRef, counted};
@@ -40,6 +40,9 @@ impl Reading {
             }
             let skills = missing(&suite).skills;
             let diagnostics = &mut lowered.diagnostics;
+            for (case, why) in unfit_fixtures(&suite) {
+                diagnostics.error("unfit-file", None, format!("case {case}: {}", why.join("; ")));
+            }
             if !skills.is_empty() && !diagnostics.raise_to_errors(&SKILL_CODES) {
                 skills.into_iter().for_each(|why| diagnostics.error("skill-not-found", None, why));
             }

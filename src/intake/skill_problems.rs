@@ -1,13 +1,57 @@
 //! What is wrong with the texts of a suite's skills, and what is done about it.
 
-use crate::model::Suite;
-use crate::skill::{Plugin, Skill, SkillError};
+use crate::model::{CheckKind, Suite};
+use crate::skill::{Form, Plugin, Skill, SkillError, place_name};
+use crate::tree::Data;
 
 /// What is not valid in the frontmatter of a suite's skills and their rivals although agents read it: each
 /// with file, line and what to do.
 pub fn skill_warnings(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
     paths.filter_map(|path| Skill::read(path).ok()).flat_map(|skill| skill.warnings).collect()
+}
+
+/// The skills under test whose frontmatter gives them another name than their folder, in words.
+pub fn names_that_differ(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let skills = paths.filter_map(|path| Skill::read(path).ok()).filter(|skill| skill.form == Form::Folder);
+    let differs = |skill: Skill| {
+        let folder = place_name(&skill.file, Form::Folder);
+        let name = &skill.name;
+        (*name != folder).then(|| {
+            format!(
+                "the skill is called \"{name}\" and its folder \"{folder}\"; an agent may call it by either"
+            )
+        })
+    };
+    skills.filter_map(differs).collect()
+}
+
+/// The skills under test that only a user can call, where cases ask whether a model activates them, in words.
+pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
+    let mut checks = suite.cases.iter().flat_map(|case| &case.checks);
+    if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
+        return Vec::new();
+    }
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let skills = paths.filter_map(|path| Skill::read(path).ok());
+    let is_hidden = |skill: &Skill| {
+        let said = skill.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        said.is_some_and(|said| match &said.data {
+            Data::Bool(yes) => *yes,
+            Data::Text(text) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        })
+    };
+    let told = |skill: Skill| {
+        format!(
+            "{} says disable-model-invocation: true, so no model can activate the skill {}: a case in which it \
+             must be activated always fails, and one in which it must not be activated proves nothing",
+            skill.file.display(),
+            skill.name
+        )
+    };
+    skills.filter(is_hidden).map(told).collect()
 }
 
 /// Takes the rivals out of a suite that cannot be staged, and says which and why. A rival is somebody

@@ -33,6 +33,18 @@ pub struct Alignment {
 }
 
 impl ConventionCompliance {
+    /// What is said of a skill that nobody can look at any more. What is not known to be kept is not called kept.
+    pub fn unknown(why: &str) -> Self {
+        let mark = || Mark::new(false, format!("unknown: {why}"));
+        Self {
+            frontmatter: mark(),
+            description_field: mark(),
+            token_efficiency: mark(),
+            progressive_disclosure: mark(),
+            type_alignment: Alignment { passed: None, details: format!("unknown: {why}") },
+        }
+    }
+
     /// With what a judge said of the skill's type, if one was asked. It is believed before code is; where
     /// it gave no answer, that of code stands, if there is one.
     #[must_use]

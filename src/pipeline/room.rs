@@ -1,6 +1,7 @@
 //! One trial between its first file and its record.
 
 use std::collections::BTreeMap;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -329,16 +330,34 @@ impl Prepared<'_> {
         }
     }
 
+    /// The last line that the agent wrote to its standard error, which often says why it crashed.
+    pub fn last_line_of_stderr(&self) -> Option<String> {
+        const LONGEST: u64 = 16 * 1024;
+        let mut file = std::fs::File::open(self.folder.join("stderr.txt")).ok()?;
+        let length = file.metadata().ok()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(LONGEST))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let line = text.lines().map(str::trim).rfind(|line| !line.is_empty())?;
+        Some(line.chars().take(300).collect())
+    }
+
     /// The skills that the agent lists and that nobody gave it.
     pub fn strangers(&self, exam: &Exam, seen: &Observation) -> Strangers {
         let listed = seen.skills_listed.as_deref().unwrap_or_default();
         Strangers::among(listed, self.agent, &self.workspace, &exam.user_env)
     }
 
-    /// The skills under test: their own names, and those they have in the room.
+    /// The skills under test: their own names, and those they have in the room, that in the listing first.
     fn skills(&self) -> Vec<(String, String)> {
         let names = names(self.planned, &self.workspace).into_iter();
-        names.map(|(own, staged)| (own.to_owned(), staged.to_owned())).collect()
+        let all = names.flat_map(|(own, staged)| {
+            let others = self.workspace.other_names.iter().filter(move |(known, _)| known == staged);
+            let others = others.map(|(_, other)| other.as_str());
+            std::iter::once(staged).chain(others).map(move |staged| (own.to_owned(), staged.to_owned()))
+        });
+        all.collect()
     }
 
     /// Marks what was seen. Code runs in the agent's place, because it may want what agents want (a port,

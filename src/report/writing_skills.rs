@@ -7,7 +7,7 @@ use super::grading::Grading;
 use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
 use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord};
-use crate::skill::{SKILL_FILE, tidy};
+use crate::skill::{SKILL_FILE, Skill, tidy};
 use crate::store::RunSkill;
 use crate::versions::{Contents, GradedSkill, Ledger, Score};
 
@@ -20,7 +20,35 @@ pub static REPORT: Report = Report {
     adds: None,
 };
 
+/// Writes the files of one skill into the folder, and those of several into a folder for each: a history is that
+/// of one skill.
 fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
+    let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
+    for trial in results.all_trials() {
+        let record = trial?;
+        // Only what has a grading has a place in a history.
+        if Grading::of(&record, 0, &ConventionCompliance::unknown("")).is_some() {
+            let skill = under_test(results, &record.suite).map(|(path, _)| path);
+            suites_of.entry(skill).or_default().insert(record.suite);
+        }
+    }
+    if suites_of.len() < 2 {
+        return write_skill(results, folder, &|_| true);
+    }
+    let mut names = BTreeSet::new();
+    for (skill, suites) in suites_of {
+        let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
+        let name = name.map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
+        write_skill(results, &folder.join(free(&name, &mut names)), &|suite| suites.contains(suite))?;
+    }
+    Ok(Vec::new())
+}
+
+fn write_skill(
+    results: &Results,
+    folder: &Path,
+    is_of_skill: &dyn Fn(&str) -> bool,
+) -> std::io::Result<Vec<String>> {
     let gradings = folder.join("grading");
     std::fs::create_dir_all(&gradings)?;
     let mut ledger = Ledger::open(folder).map_err(std::io::Error::other)?;
@@ -32,6 +60,9 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     for trial in results.all_trials() {
         let record = trial?;
         let suite = &record.suite;
+        if !is_of_skill(suite) {
+            continue;
+        }
         let compliance = conventions.entry(suite.clone()).or_insert_with(|| compliance(results, suite));
         let Some(mut grading) = Grading::of(&record, 0, compliance) else { continue };
         grading.version = match record.condition.arm {
@@ -71,24 +102,38 @@ pub fn free(name: &str, taken: &mut BTreeSet<String>) -> String {
 /// The skill that a suite examined. What its record does not say is looked up; what is gone is told by
 /// its run.
 fn graded(results: &Results, suite: &str, when: &str) -> GradedSkill {
-    let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite);
-    let (path, digest) = match of_suite.and_then(|of| of.skill.clone()) {
-        Some(RunSkill { path, digest }) => (Some(path), Some(digest)),
-        None => {
-            let path = skill_file(results, suite);
-            let now = path.as_deref().and_then(|path| Contents::of(path).ok()?.digest().ok());
-            (path, now)
-        }
-    };
-    let digest = digest.unwrap_or_else(|| Digest::of(results.info.run.as_bytes()));
+    let (path, digest) = under_test(results, suite).unzip();
+    let digest = digest.flatten().unwrap_or_else(|| Digest::of(results.info.run.as_bytes()));
     GradedSkill { path, digest, when: when.to_owned() }
 }
 
-/// The conventions that code can decide, of the skill as it is now, and what a judge said of it.
+/// The skill that a suite examined: where it lies, and what it held when it ran.
+fn under_test(results: &Results, suite: &str) -> Option<(PathBuf, Option<Digest>)> {
+    let of_suite = results.info.suites.iter().find(|of| of.suite["name"] == *suite)?;
+    match of_suite.skill.clone() {
+        Some(RunSkill { path, digest }) => Some((path, Some(digest))),
+        None => skill_file(results, suite).map(|path| {
+            let now = digest_now(&path);
+            (path, now)
+        }),
+    }
+}
+
+fn digest_now(skill: &Path) -> Option<Digest> {
+    Contents::of(skill).ok()?.digest().ok()
+}
+
+/// The conventions that code can decide, of the skill that ran, and what a judge said of it.
 fn compliance(results: &Results, suite: &str) -> ConventionCompliance {
     let said = results.summary.skills_judged.iter().find(|said| said.suite == suite);
-    convention_compliance(&Draft::read(&skill_file(results, suite).unwrap_or_default()))
-        .judged(said.and_then(|said| said.check(TYPE_ALIGNMENT)))
+    let seen = match under_test(results, suite) {
+        Some((path, digest)) if digest.is_some() && digest_now(&path) == digest => {
+            let file = if path.is_dir() { path.join(SKILL_FILE) } else { path };
+            convention_compliance(&Draft::read(&file))
+        }
+        _ => ConventionCompliance::unknown("the skill has changed since it was graded, or is gone"),
+    };
+    seen.judged(said.and_then(|said| said.check(TYPE_ALIGNMENT)))
 }
 
 fn skill_file(results: &Results, suite: &str) -> Option<PathBuf> {

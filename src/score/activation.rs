@@ -24,8 +24,14 @@ impl Names {
         self.pairs.iter().any(|(own, staged)| own == name || staged == name)
     }
 
-    fn staged<'n>(&'n self, own: &'n str) -> &'n str {
-        self.pairs.iter().find(|(name, _)| name == own).map_or(own, |(_, staged)| staged)
+    /// All names that a skill has in the room, by its own name or by one of them: a skill in a plugin is called
+    /// by its folder and by the name in its frontmatter.
+    fn staged<'n>(&'n self, name: &'n str) -> Vec<&'n str> {
+        let is_own = self.pairs.iter().any(|(own, _)| own == name);
+        let own = if is_own { name } else { self.own(name) };
+        let staged: Vec<&str> =
+            self.pairs.iter().filter(|(known, _)| known == own).map(|(_, staged)| staged.as_str()).collect();
+        if staged.is_empty() { vec![name] } else { staged }
     }
 }
 
@@ -42,10 +48,12 @@ fn first_fired<'s>(
 ) -> (Option<&'s String>, Fired) {
     let mut unknown = None;
     for skill in skills {
-        match observation.fired(names.staged(skill)) {
-            Fired::Yes(evidence) => return (Some(skill), Fired::Yes(evidence)),
-            Fired::No => {}
-            Fired::Unknown(why) => unknown = Some(why),
+        for staged in names.staged(skill) {
+            match observation.fired(staged) {
+                Fired::Yes(evidence) => return (Some(skill), Fired::Yes(evidence)),
+                Fired::No => {}
+                Fired::Unknown(why) => unknown = Some(why),
+            }
         }
     }
     (None, unknown.map_or(Fired::No, Fired::Unknown))

@@ -20,6 +20,7 @@ pub use view::FolderView;
 use crate::model::{
     Access, Arm, Base, Canary, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef,
 };
+use crate::skill::{Skill, place_name};
 
 /// What is to be staged for one trial.
 pub struct Order<'o> {
@@ -78,6 +79,8 @@ pub struct Workspace {
     pub staged: Vec<String>,
     /// The names by which a user or a model calls for them: a plugin's name stands before them.
     pub called: Vec<String>,
+    /// More names by which skills can be activated here: each after the one in `staged`.
+    pub other_names: Vec<(String, String)>,
     /// The copies of the plugins that the agent is to load.
     pub plugins: Vec<PathBuf>,
     /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
@@ -98,6 +101,7 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         room,
         staged: Vec::new(),
         called: Vec::new(),
+        other_names: Vec::new(),
         plugins: Vec::new(),
         plugin_skills: Vec::new(),
         canaries: Vec::new(),
@@ -156,10 +160,34 @@ fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), Stag
                 (staged.clone(), staged)
             }
         };
+        if name.is_none() {
+            let plugin = in_plugin.map(|(plugin, _)| plugin.as_str());
+            workspace.other_names.extend(other_names(path, &staged, plugin, order));
+        }
         workspace.staged.push(staged);
         workspace.called.push(called);
     }
     Ok(())
+}
+
+/// The names of a skill beside the one it is staged by: that of its frontmatter and that of its folder, with and
+/// without its plugin's. A name that is another skill's stays the other's.
+fn other_names(path: &Path, staged: &str, plugin: Option<&str>, order: &Order<'_>) -> Vec<(String, String)> {
+    let Ok(skill) = Skill::read(path) else { return Vec::new() };
+    let folder = place_name(&skill.file, skill.form);
+    let is_others = |name: &String| {
+        let mut others =
+            order.skills.iter().chain(order.rivals).filter(|other| other.path.as_deref() != Some(path));
+        others.any(|other| other.name == *name)
+    };
+    let bare = [skill.name, folder].into_iter().filter(|name| !is_others(name));
+    let both = bare.flat_map(|name| {
+        let full = plugin.map(|plugin| format!("{plugin}:{name}"));
+        std::iter::once(name).chain(full)
+    });
+    let mut names: Vec<String> = both.filter(|name| name != staged).collect();
+    names.dedup();
+    names.into_iter().map(|name| (staged.to_owned(), name)).collect()
 }
 
 /// Stages one skill, and gives the name it has in the room.

@@ -202,3 +202,37 @@ fn mode_triggers_is_not_an_unknown_word() {
         assert!(ran.stderr.contains(hint), "{mode}: {}", ran.stderr);
     }
 }
+
+#[test]
+fn a_fixture_does_not_replace_the_skill_under_test() {
+    let with_files =
+        |files: &str| EVALS.replace("\"expectations\"", &format!("\"files\": {files}, \"expectations\""));
+    let old = "---\nname: brief\ndescription: Old.\n---\nOld.\n";
+    for (files, told) in [
+        (r#"[".claude/skills/brief/SKILL.md"]"#, "would replace the skill under test"),
+        (r#"[".claude/skills"]"#, "holds the skill under test"),
+        (r#"["skills/brief/SKILL.md"]"#, "is the skill under test"),
+        (r#"["skills"]"#, "holds the skill under test"),
+        (r#"["copies/SKILL.md"]"#, "is the skill under test"),
+        (r#"["evals/brief/evals.json"]"#, "would show an agent these evals"),
+        (r#"["evals/brief"]"#, "holds these evals"),
+    ] {
+        let project = project(&[
+            ("evals/brief/evals.json", with_files(files).as_str()),
+            (".claude/skills/brief/SKILL.md", old),
+            ("copies/SKILL.md", old),
+        ]);
+        let paths = ["evals/brief/evals.json", "--skill", "skills/brief"];
+        let checked = project.run(&[&["check"], &paths[..]].concat()).exits(2);
+        assert!(checked.stdout.contains(told), "{files}: {}", checked.stdout);
+        let run = ["--agent", "own", "--no-judge", "--json"];
+        let ran = project.run(&[&["run"], &paths[..], &run[..]].concat()).exits(3);
+        assert!(ran.stderr.contains(told), "{files}: {}", ran.stderr);
+        assert_eq!(ran.json()["totals"]["passed"], 0, "{files}: {}", ran.stdout);
+    }
+    // What lies beside them is given as before.
+    let project =
+        project(&[("evals/brief/evals.json", with_files(r#"["docs/a.md"]"#).as_str()), ("docs/a.md", "a")]);
+    let (_, found) = staged(&project, "evals/brief/evals.json");
+    assert!(names(&found).contains(&"docs/a.md"), "{found:?}");
+}

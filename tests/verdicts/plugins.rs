@@ -204,3 +204,80 @@ fn a_skill_can_be_tried_by_its_name_among_the_others() {
         assert!(ran.stderr.contains(told), "{name}: {}", ran.stderr);
     }
 }
+
+/// A plugin whose skill has another name in its frontmatter than its folder has.
+fn kit(script: &str) -> Project {
+    let case = json!({"prompt": "Greet Alice.", "expectation": "should_not_activate"});
+    let skills = json!([{"name": "inner", "plugin": "kit", "test_cases": [case]}]);
+    let suite = json!({"name": "s", "runs_per_case": 1, "skills": skills}).to_string();
+    Project::new(&[
+        ("plugins/kit/.claude-plugin/plugin.json", r#"{"name": "kit"}"#),
+        ("plugins/kit/skills/dirname/SKILL.md", &GREETER.replace("name: greeter", "name: inner")),
+        ("evals/suite.json", &suite),
+        ("script.yaml", script),
+    ])
+}
+
+#[test]
+fn a_skill_called_by_its_other_name_is_not_left_alone() {
+    for called in ["kit:inner", "kit:dirname"] {
+        let project = kit(&SCRIPT.replace("{{skill}}", called));
+        let ran = with_claude(&project, &[&RUN[..], &["--no-probe", "--json"]].concat());
+        assert_eq!(ran.json()["cases"][0]["fired"]["yes"], 1, "{called}: {}", ran.stderr);
+        assert_eq!(ran.json()["totals"]["passed"], 0, "{called}: {}", ran.stdout);
+        let graded = project.run(&["grade", "latest", "--json"]);
+        assert_eq!(graded.json()["summary"]["cases"][0]["fired"]["yes"], 1, "{called}: {}", graded.stderr);
+        let checked = project.run(&["check", "evals"]).exits(0).stdout;
+        assert!(checked.contains("name-folder") && checked.contains("\"dirname\""), "{checked}");
+    }
+}
+
+#[test]
+fn a_prompt_that_begins_with_a_dash_is_not_an_option() {
+    let project = Project::new(&[
+        ("skills/greeter/SKILL.md", GREETER),
+        (
+            "evals/g.practicum.yaml",
+            "practicum: 1\nskill: ../skills/greeter\nworkspace: empty\ncases:\n  - { id: a, prompt: '- do A1 bullet', checks: [{ contains: done }] }\n  - { id: b, prompt: '--help', checks: [{ contains: done }] }\n",
+        ),
+        ("script.yaml", "practicum_script: 1\nscenarios: [{ steps: [{ text: done }] }]\n"),
+    ]);
+    let ran = with_claude(&project, &[&RUN[..], &["--json"]].concat()).exits(0);
+    assert_eq!(ran.json()["totals"]["passed"], ran.json()["totals"]["trials"], "{}", ran.stdout);
+}
+
+#[test]
+fn a_crash_is_not_told_without_its_last_words() {
+    let project = Project::new(&[
+        ("skills/greeter/SKILL.md", GREETER),
+        (
+            "evals/g.practicum.yaml",
+            "practicum: 1\nskill: ../skills/greeter\nworkspace: empty\ncases:\n  - { id: a, prompt: p, checks: [{ contains: done }] }\n",
+        ),
+        (
+            "practicum.toml",
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/sh\", \"-c\", \"echo unknown option >&2; exit 7\"]\ndecoder = \"practicum-jsonl\"\n",
+        ),
+    ]);
+    project.run(&["run", "evals", "--agent", "own"]);
+    let shown = project.run(&["show", "latest", "a"]).exits(0).stdout;
+    assert!(shown.contains("it exited with code 7: unknown option"), "{shown}");
+}
+
+#[test]
+fn a_skill_that_no_model_can_activate_does_not_pass_in_silence() {
+    let hidden = GREETER.replace("---\n\n", "disable-model-invocation: true\n---\n\n");
+    let project = Project::new(&[
+        ("skills/greeter/SKILL.md", &hidden),
+        (
+            "evals/g.practicum.yaml",
+            "practicum: 1\nskill: ../skills/greeter\nworkspace: empty\ncases:\n  - { id: a, prompt: p, activation: must_not }\n",
+        ),
+        ("script.yaml", "practicum_script: 1\nscenarios: [{ steps: [{ text: done }] }]\n"),
+    ]);
+    let told = "so no model can activate the skill greeter";
+    let checked = project.run(&["check", "evals"]).exits(0).stdout;
+    assert!(checked.contains(told), "{checked}");
+    let ran = project.run(&["run", "evals", "--agent", "builtin", "--script", "script.yaml"]);
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}

@@ -188,3 +188,84 @@ fn skill_creator_s_shapes_are_not_only_those_of_writing_skills() {
         assert_eq!(look["output_quality"]["A"]["strengths"].as_array().map(Vec::len), Some(5), "{look}");
     }
 }
+
+/// A project with two skills and no evals.
+fn two_skills() -> Project {
+    let project = Project::new(&[]);
+    for name in ["dock", "other"] {
+        let text =
+            format!("---\nname: {name}\ndescription: Docks ships. Use for ships.\n---\nI am {name}.\n");
+        project.write(&format!("skills/{name}/SKILL.md"), &text);
+    }
+    project.write("practicum.toml", "");
+    project
+}
+
+const ONE_CASE: &str = r#"{"version": "1.0", "skill": "SKILL", "cases": [{"id": "a", "prompt": "p",
+    "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#;
+
+#[test]
+fn a_copied_skill_is_not_tested_as_its_original() {
+    let project = two_skills();
+    project.run(&["init", "skills/dock", "--dialect", "writing-skills"]).exits(0);
+    assert_eq!(read(&project, "skills/dock/evals/evals.json")["skill"], "skills/dock");
+    let original = project.path().join("skills/dock").display().to_string();
+    for named in ["skills/other", "skills/dock", &original, "../../other/SKILL.md"] {
+        project.write("skills/dock2/SKILL.md", "---\nname: dock2\ndescription: Docks. Use it.\n---\nCopy.\n");
+        project.write("skills/dock2/evals/evals.json", &ONE_CASE.replace("SKILL\"", &format!("{named}\"")));
+        let checked = project.run(&["check", "skills/dock2", "--json"]).exits(0).json();
+        assert_eq!(checked["files"][0]["suite"], "dock2", "{named}: {checked}");
+        let problem = &checked["files"][0]["problems"][0];
+        assert_eq!(problem["code"], "skill-elsewhere", "{named}: {checked}");
+        let message = problem["message"].as_str().expect("a message");
+        assert!(message.contains("skills/dock2"), "both are named: {message}");
+        let ran = project.run(&["run", "skills/dock2", "--agent", "builtin", "--no-judge", "--dry-run"]);
+        assert!(ran.stderr.contains("which is the one under test"), "{}", ran.stderr);
+    }
+    // What lies in no skill goes by what it says, and a skill on the command line counts before all.
+    project.write("evals/ships/evals.json", &ONE_CASE.replace("\"SKILL\"", "\"skills/other\""));
+    let checked = project.run(&["check", "evals/ships", "--json"]).exits(0).json();
+    assert_eq!(checked["files"][0]["suite"], "other", "{checked}");
+    let named = ["check", "skills/dock2/evals/evals.json", "--skill", "skills/dock", "--json"];
+    let checked = project.run(&named).exits(0).json();
+    assert_eq!(checked["files"][0]["suite"], "dock", "{checked}");
+}
+
+#[test]
+fn a_grading_does_not_judge_a_skill_that_changed_since() {
+    let project = example("writing-skills");
+    project.run(&RUN).exits(0);
+    let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
+    let compliance = |to: &str| {
+        project.run(&["report", "latest", "--format", "writing-skills", "--output", to]).exits(0);
+        let mut files =
+            std::fs::read_dir(project.path().join(to).join("grading")).expect("gradings").flatten();
+        let text = std::fs::read_to_string(files.next().expect("one").path()).expect("text");
+        serde_json::from_str::<Value>(&text).expect("JSON")["convention_compliance"].clone()
+    };
+    assert!(!compliance("before").to_string().contains("unknown: "));
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe brief.\n"));
+    let changed = compliance("after");
+    for key in ["frontmatter", "description_field", "token_efficiency", "progressive_disclosure"] {
+        assert_eq!(changed[key]["passed"], false, "{changed}");
+        let details = changed[key]["details"].as_str().expect("details");
+        assert!(details.starts_with("unknown: the skill has changed"), "{details}");
+    }
+}
+
+#[test]
+fn two_skills_are_not_versions_of_one() {
+    let project = example("writing-skills");
+    let (from, to) = (project.path().join("skills/alt-text"), project.path().join("skills/second"));
+    assert!(Command::new("cp").arg("-r").args([&from, &to]).status().expect("cp").success());
+    let skill = std::fs::read_to_string(to.join("SKILL.md")).expect("a skill");
+    project.write("skills/second/SKILL.md", &skill.replace("name: alt-text", "name: second"));
+    let run = ["run", "skills/alt-text", "skills/second", "--agent", "builtin", "--script", "script.yaml"];
+    let ran = project.run(&[&run[..], &["--report", "writing-skills=out"]].concat());
+    assert!([0, 1].contains(&ran.code), "{}", ran.stderr);
+    for skill in ["alt-text", "second"] {
+        let history = read(&project, &format!("out/{skill}/history.json"));
+        assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
+    }
+    assert!(!project.path().join("out/history.json").exists());
+}
