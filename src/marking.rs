@@ -12,8 +12,8 @@ use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding,
-    Fired, Given, JudgedBy, Judging, Leave, LooksAt, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale,
-    ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Fired, Given, JudgedBy, Judging, Leave, LooksAt, Need, Observation, PassRule, Prediction, Remarks, Rule,
+    Scale, ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;

@@ -275,9 +275,8 @@ mod tests {
         let given =
             [given("in/a", Fate::Unchanged), given("in/b", Fate::Changed), given("in/c", Fate::Deleted)];
         let seen = Observation::ended(Ended::Finished);
-        let text = Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }
-            .lay_out()
-            .shown;
+        let text =
+            Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }.lay_out().shown;
         assert!(text.ends_with("as they are\nin/a: unchanged\nin/b: changed\nin/c: deleted\n"), "{text}");
     }
 }

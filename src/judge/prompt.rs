@@ -131,17 +131,9 @@ pub fn fence(enclosed: &[&str]) -> String {
 }
 
 /// The record is to be visible already, because quotes are looked up in it.
-pub fn statements(
-    subject: Subject,
-    statements: &[Statement<'_>],
-    record: &Quotable,
-    fence: &str,
-) -> String {
-    let mut out = format!(
-        "The fence line is: {fence}\n\n{}:\n{}\n",
-        subject.title(),
-        fenced(&record.text, fence)
-    );
+pub fn statements(subject: Subject, statements: &[Statement<'_>], record: &Quotable, fence: &str) -> String {
+    let mut out =
+        format!("The fence line is: {fence}\n\n{}:\n{}\n", subject.title(), fenced(&record.text, fence));
     if !record.background.is_empty() {
         let background = fenced(&record.background, fence);
         out.push_str(&format!("The record of the exam, for your information, not graded:\n{background}\n"));
@@ -288,7 +280,7 @@ mod tests {
     fn the_judge_of_a_skill_is_told_this() {
         let judged = Judged { statement: "It has steps.".into(), context: None, scale: Scale::PassFail };
         let asked = [Statement { id: "steps", judged: &judged }];
-        let question = 
+        let question =
             statements(Subject::Skill, &asked, &shown("---\nname: greeter\n---\n1. Say ahoy.\n"), "FENCE");
         insta::assert_snapshot!(format!("{}\n\n=== request ===\n{question}", Subject::Skill.rules()));
     }

@@ -86,6 +86,12 @@ impl Quotable {
         self.look_up(quote) != QuoteCheck::Invented
     }
 
+    /// How often the evidence has the letters and digits of a value, whatever stands between them.
+    pub fn count_value(&self, value: &str) -> usize {
+        let value = letters_of(value);
+        if value.is_empty() { 0 } else { letters_of(&self.evidence.plain).matches(&value).count() }
+    }
+
     pub fn look_up(&self, quote: &str) -> QuoteCheck {
         let quote = visible(quote);
         let bare = quote.trim().trim_matches(|c| matches!(straight(c), '"' | '\'' | '`'));
@@ -140,6 +146,11 @@ impl Normalised {
     fn is_substantial(&self, quote: &str) -> bool {
         letters_in(quote) >= FEWEST_LETTERS || self.short_lines.binary_search(&plain(quote)).is_ok()
     }
+}
+
+/// The letters and digits of a text, in lower case.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn letters_in(text: &str) -> usize {

@@ -273,7 +273,8 @@ mod tests {
             let mut steps: Vec<Step> = (0..calls).map(|at| call(at, "Bash", input, result)).collect();
             steps.insert(0, Step::User("Do it.".to_owned()));
             let mut scissors = Scissors::default();
-            let StepsText { shown: text, calls_by_name: by_name, .. } = lay_out(&steps, 200_000, &mut scissors);
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             assert_eq!(by_name, 0);
             assert!(scissors.left_out > 0);
@@ -293,7 +294,8 @@ mod tests {
             let steps: Vec<Step> =
                 (0..many).map(|at| call(at, if at % 2 == 0 { "Bash" } else { "Read" }, 50, 500)).collect();
             let mut scissors = Scissors::default();
-            let StepsText { shown: text, calls_by_name: by_name, .. } = lay_out(&steps, 200_000, &mut scissors);
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             let shown = text.matches("tool ").count() as u64;
             assert!(shown >= 150 && by_name + shown == many as u64, "{shown} {by_name} of {many}");
