@@ -41,6 +41,10 @@ pub struct RunInfo {
     /// is in no trend unless it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub earlier_skill: Option<String>,
+    /// Why the run says nothing about the whole, if so: criteria were left out, or nothing was checked. Such
+    /// a run is in no trend and no badge unless it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_in_history: Option<String>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,
