@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 pub use judges::{Bench, need_judges};
 pub use left_behind::left_behind;
 pub use means::{Shared, adviser, means, scripted};
-pub use only_criteria::keep_criteria;
+pub use only_criteria::{keep_criteria, leave_criteria_open};
 pub use reading::{Reading, one_command, one_prompt, read};
 pub use skill_problems::{
     hidden_from_model, leave_out_unreadable_rivals, names_that_differ, skill_warnings, unreadable_skills,

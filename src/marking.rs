@@ -14,8 +14,8 @@ use crate::gateway::{Prices, Scope};
 use crate::judge::{Exhibit, Judge, Mark, Marks, Offered, Questions, Sitting, Situation, predicted};
 use crate::model::{
     Activated, Activation, Arm, By, Case, Check, CheckKind, CheckResult, CriteriaThresholds, Expect, Finding,
-    Fired, Given, JudgedBy, Judging, Leave, Need, Observation, PassRule, Prediction, Remarks, Rule, Scale,
-    ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    Fired, Given, JudgedBy, Judging, Leave, LooksAt, Need, Observation, PassRule, Prediction, Remarks, Rule,
+    Scale, ShortenedEvidence, SkillUse, Stimulus, Suite, TrialRecord, Usage, Verdict, Why, WorkspaceView,
 };
 use crate::score::{self, Names};
 use crate::skill::Skill;
@@ -128,7 +128,7 @@ impl Sheet<'_> {
         findings: Vec<Option<Finding>>,
     ) -> Marked {
         let started = jiff::Timestamp::now();
-        let marks = self.judge(seen, workspace, given, jury).await;
+        let marks = self.judge(seen, workspace, given, jury, &findings).await;
         let judging = jury.bill(marks.usage);
         let judged_by = self.needs_judge(seen).then(|| jury.judged_by(started)).flatten();
         Marked { judging, judged_by, ..self.gather(seen, findings, marks) }
@@ -175,6 +175,9 @@ impl Sheet<'_> {
                 let found = || score::mark_activation(activation, seen, &names);
                 *finding = Some(if told { found() } else { untold() });
             }
+            if let CheckKind::Judged(judged) = &check.kind {
+                *finding = missing_text(check, judged.scale, seen, workspace);
+            }
         }
         findings
     }
@@ -185,8 +188,13 @@ impl Sheet<'_> {
         workspace: &dyn WorkspaceView,
         given: &[Given],
         jury: &Jury<'_>,
+        findings: &[Option<Finding>],
     ) -> Marks {
-        let questions = Questions::of(self.checks.iter().copied()).in_situation(self.situation());
+        let is_open = |check: &Check, finding: &Option<Finding>| {
+            finding.is_none() || !matches!(check.kind, CheckKind::Judged(_))
+        };
+        let open = self.checks.iter().zip(findings).filter(|(check, finding)| is_open(check, finding));
+        let questions = Questions::of(open.map(|(check, _)| *check)).in_situation(self.situation());
         if questions.is_empty() || !seen.ended.can_be_marked() {
             return questions.unanswered(&Why::Ended(seen.ended));
         }
@@ -210,7 +218,10 @@ impl Sheet<'_> {
         let mut checks = Vec::new();
         for (check, finding) in self.checks.iter().zip(findings) {
             match finding {
-                Some(finding) => checks.push(result(check, Mark::new(&check.id, &check.id, finding))),
+                Some(finding) => {
+                    let result = result(check, Mark::new(&check.id, &check.id, finding));
+                    checks.push(counted_with_others(result, self.case.pass_when));
+                }
                 None => {
                     let marks = marks.take(&check.id).into_iter().map(|mark| result(check, mark));
                     checks.extend(marks.map(|result| counted_with_others(result, self.case.pass_when)));
@@ -310,6 +321,31 @@ impl Sheet<'_> {
             Fired::No | Fired::Unknown(_) => None,
         }
     }
+}
+
+/// The finding that the files which a judged check reads are missing, were not written by the agent or say
+/// nothing. `None` where there is something to judge. What the agent said elsewhere is not asked about.
+fn missing_text(
+    check: &Check,
+    scale: Scale,
+    seen: &Observation,
+    workspace: &dyn WorkspaceView,
+) -> Option<Finding> {
+    if !matches!(check.looks_at, LooksAt::File(_) | LooksAt::Files(_)) {
+        return None;
+    }
+    let finding = match score::texts_of_check(check, seen, workspace) {
+        Ok(texts) if texts.iter().any(|checked| !checked.text.trim().is_empty()) => return None,
+        Ok(_) => Finding::new(false, format!("{} is empty", check.looks_at.name())),
+        Err(finding) => finding,
+    };
+    let lowest = match scale {
+        Scale::PassFail => None,
+        Scale::OneToFive => Some(1.0),
+        Scale::Unit => Some(0.0),
+    };
+    let score = lowest.filter(|_| finding.verdict == Verdict::Fail);
+    Some(Finding { score, ..finding })
 }
 
 const INVOKED: &str = "the prompt itself names the skill, which may leave no trace of its being taken up";

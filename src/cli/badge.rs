@@ -14,7 +14,8 @@ Examples:
   practicum badge > badge.svg
   practicum badge --format shields -o badge.json   for shields.io")]
 pub struct Args {
-    /// The run: its id, a part of it, or latest, which is the latest that came to its end
+    /// The run: its id, a part of it, or latest, which is the latest that came to its end. A
+    /// skill that was only called, and a run graded by some criteria alone, are not the latest
     #[arg(default_value = "latest")]
     run: String,
     /// What stands on the left
@@ -39,7 +40,9 @@ fn badge(args: &Args) -> anyhow::Result<()> {
     let project = project_root(&std::path::absolute(&args.project)?);
     let index = index(&project)?;
     let run: Option<RunRow> = match args.run.as_str() {
-        "latest" => index.runs(None, usize::MAX)?.into_iter().find(|run| run.exit.is_some()),
+        "latest" => {
+            index.runs(None, usize::MAX)?.into_iter().find(|run| run.exit.is_some() && run.in_history)
+        }
         wanted => {
             let found = RunDir::find(&project, wanted).map_err(|why| anyhow!(why))?;
             index.run(found.id())?

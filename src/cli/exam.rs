@@ -125,6 +125,9 @@ pub struct Carrying {
     /// The earlier version of the skill that is under test, where a comparison put it back.
     #[arg(skip)]
     earlier_skill: Option<String>,
+    /// Why the run is in no trend and no badge, if so.
+    #[arg(skip)]
+    not_in_history: Option<String>,
     #[arg(skip)]
     purse: Purse,
 }
@@ -309,6 +312,12 @@ impl Carrying {
     /// The gates of the command line.
     pub fn gates_asked(&self) -> &[Gate] {
         self.gates.asked()
+    }
+
+    /// The same for a run that checks nothing, for this reason.
+    #[must_use]
+    pub fn not_in_history(self, why: &str) -> Self {
+        Self { not_in_history: Some(why.to_owned()), ..self }
     }
 
     /// Whether it writes a cassette or plays one.

@@ -98,7 +98,8 @@ fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> 
     let skills = errand.plan.suites.iter().flat_map(|planned| &planned.suite.skills);
     let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
     // Who calls a skill wants its answer now, not one of an earlier call.
-    let Some(held) = args.carrying.clone().anew().hold(errand)? else { return Ok(0) };
+    let called = args.carrying.clone().anew().not_in_history("a skill was called, and nothing was checked");
+    let Some(held) = called.hold(errand)? else { return Ok(0) };
     let run = &held.run_dir;
     let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
     let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;

@@ -60,6 +60,7 @@ impl Dialect for Clauditor {
         let mut ids = Ids::default();
         let mut cases = Vec::new();
         // Where there are queries to ask, an invocation that nothing checks would only cost something.
+        let has_required = invoked.checks.iter().any(|check| check.need == Need::Required);
         if !invoked.checks.is_empty() || queries.is_empty() {
             cases.push(invoked.case(ids.derive(&name)));
         }
@@ -72,7 +73,7 @@ impl Dialect for Clauditor {
             run,
             defaults: defaults(),
             judge,
-            gates: gates(graded.as_ref(), variance.as_ref()),
+            gates: gates(graded.as_ref(), variance.as_ref(), has_required),
             meta: unused.into_meta(),
             ..blank_suite(NAME, source, name)
         })
@@ -268,11 +269,15 @@ fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
     beside.into_iter().chain(elsewhere).find(|path| path.is_file())
 }
 
-fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>) -> Vec<Gate> {
-    let mut gates = match variance {
-        Some(variance) => vec![Gate { name: GateName::Stability, threshold: variance.stability }],
-        None => all_cases_pass(),
-    };
+/// The gates of a spec. `has_required` says that it has assertions or sections: they decide the exit code
+/// also where no stability is wanted, which every run would reach.
+fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>, has_required: bool) -> Vec<Gate> {
+    let any_stability = variance.is_some_and(|variance| variance.stability.get() <= 0.0);
+    let all_pass = variance.is_none() || any_stability && has_required;
+    let mut gates = if all_pass { all_cases_pass() } else { Vec::new() };
+    if let Some(variance) = variance {
+        gates.push(Gate { name: GateName::Stability, threshold: variance.stability });
+    }
     if let Some(Thresholds { pass_rate, mean_score }) = graded {
         gates.push(Gate { name: GateName::CriteriaPassRate, threshold: *pass_rate });
         gates.push(Gate { name: GateName::MeanScore, threshold: *mean_score });

@@ -121,6 +121,7 @@ mod tests {
 
     fn run(exit: Option<u8>, passed: u64, failed: u64) -> RunRow {
         RunRow {
+            in_history: true,
             id: "r".into(),
             started: String::new(),
             scripted: false,

@@ -287,7 +287,7 @@ pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
         "name": "call",
         "skill": {"name": skill.name, "path": path},
         "run": {"repeat": 1},
-        "cases": [{"id": "call", "command": args, "checks": [{"id": "answered", "min_length": 1}]}],
+        "cases": [{"id": "call", "command": args, "checks": [{"id": "answered", "min_length": 1, "required": false}]}],
     });
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };

@@ -2,7 +2,7 @@
 
 use super::prompt::visible;
 use super::quotes::Quotable;
-use super::steps;
+use super::steps::{self, StepsText};
 use crate::model::{Change, FileChange, Given, Observation, RelPath, ShortenedEvidence, Step, WorkspaceView};
 
 /// One trial laid out for a judge.
@@ -34,12 +34,21 @@ const HEADINGS: [&str; 4] = [
     "## Files the agent was given, to be left as they are",
 ];
 
+/// Bounds where one text is graded, and the rest of the run is shown beside it.
+const ALL_GRADED: usize = 200_000;
+const ALL_BACKGROUND: usize = 80_000;
+
 /// A trial, or a text, as a judge reads it.
 pub struct Laid {
-    /// What the judge is to know, and what is no evidence of anything that was done.
-    context: String,
+    /// What is shown.
+    shown: String,
+    /// What a quote may come from: what the agent said, did or made. Part of what is shown.
     evidence: String,
+    /// What the judge is to know beside it, shown apart. No evidence of anything.
+    background: String,
     headings: &'static [&'static str],
+    /// Lines that are evidence only as a whole.
+    whole_lines: Vec<String>,
     /// What was left out to fit the judge's window, if anything was.
     pub shortened: Option<ShortenedEvidence>,
 }
@@ -47,15 +56,19 @@ pub struct Laid {
 impl Laid {
     /// The same, for quotes to be looked up in, as `edit` changes it.
     pub fn quotable(&self, edit: impl Fn(String) -> String) -> Quotable {
-        let (context, evidence) = (edit(self.context.clone()), edit(self.evidence.clone()));
-        Quotable::with_context(&context, &evidence, self.headings)
+        let quotable = Quotable::part_of(edit(self.shown.clone()), &edit(self.evidence.clone()));
+        quotable
+            .beside(edit(self.background.clone()))
+            .with_headings(self.headings)
+            .with_whole_lines(self.whole_lines.iter().map(|line| edit(line.clone())))
     }
 }
 
 impl Exhibit<'_> {
     pub fn lay_out(&self) -> Laid {
         let mut scissors = Scissors::default();
-        let (steps, calls_by_name) = steps::lay_out(&self.observation.steps, ALL_STEPS, &mut scissors);
+        let StepsText { shown: steps, by_agent, calls_by_name } =
+            steps::lay_out(&self.observation.steps, ALL_STEPS, &mut scissors);
         let for_files = if self.observation.files.is_empty() { 0 } else { ALL_FILES };
         let for_output = WINDOW.saturating_sub(steps.len() + for_files).max(LONGEST_OUTPUT);
         let output = scissors.cut(&self.observation.output, for_output);
@@ -66,22 +79,42 @@ impl Exhibit<'_> {
             format!("## For your information, not to be marked\n{context}\n\n")
         });
         let [happened, said, made, was_given] = HEADINGS;
-        let mut text = format!("{happened}\n{steps}\n{said}\n{output}\n\n{made}\n{files}\n");
-        if !self.given.is_empty() {
-            let line = |given: &Given| format!("{}: {}\n", given.path, given.fate.name());
-            let given: String = self.given.iter().map(line).collect();
-            text.push_str(&format!("{was_given}\n{}", scissors.cut(&given, ALL_GIVEN)));
+        let lay = |steps: &str| format!("{happened}\n{steps}\n{said}\n{output}\n\n{made}\n{files}\n");
+        let mut shown = context.unwrap_or_default() + &lay(&steps);
+        // That a file was given is the eval's doing; what became of it is the agent's.
+        let line = |given: &Given| visible(&format!("{}: {}\n", given.path, given.fate.name()));
+        let whole_lines: Vec<String> = self.given.iter().map(line).collect();
+        if !whole_lines.is_empty() {
+            shown.push_str(&format!("{was_given}\n{}", scissors.cut(&whole_lines.concat(), ALL_GIVEN)));
         }
         let is_call = |step: &&Step| matches!(step, Step::Tool(_));
         Laid {
-            context: visible(&context.unwrap_or_default()),
-            evidence: visible(&text),
+            shown: visible(&shown),
+            evidence: visible(&lay(&by_agent)),
+            background: String::new(),
             headings: &HEADINGS,
+            whole_lines,
             shortened: (scissors.left_out > 0).then(|| ShortenedEvidence {
                 bytes_left_out: scissors.left_out as u64,
                 calls: self.observation.steps.iter().filter(is_call).count() as u64,
                 calls_by_name,
             }),
+        }
+    }
+
+    /// Lays out texts that the agent was to write as what is graded, and the run as what is beside it.
+    /// `shown` may label the texts; `evidence` is what they say themselves.
+    pub fn lay_out_texts(&self, shown: &str, evidence: &str) -> Laid {
+        let run = self.lay_out();
+        let mut scissors = Scissors::default();
+        let shown = visible(&scissors.cut(shown, ALL_GRADED));
+        Laid {
+            shown,
+            evidence: visible(&cut(evidence, ALL_GRADED)),
+            background: cut(&run.shown, ALL_BACKGROUND),
+            headings: &[],
+            whole_lines: Vec::new(),
+            shortened: scissors.shortened(),
         }
     }
 
@@ -147,6 +180,14 @@ impl Scissors {
     }
 }
 
+impl Scissors {
+    /// What was left out of a text, if anything was.
+    fn shortened(&self) -> Option<ShortenedEvidence> {
+        let bytes_left_out = self.left_out as u64;
+        (bytes_left_out > 0).then_some(ShortenedEvidence { bytes_left_out, calls: 0, calls_by_name: 0 })
+    }
+}
+
 /// A text of at most about so many bytes, cut where others are.
 pub fn cut(text: &str, most: usize) -> String {
     Scissors::default().cut(text, most)
@@ -156,10 +197,14 @@ pub fn cut(text: &str, most: usize) -> String {
 pub fn within_window(text: &str) -> Laid {
     let mut scissors = Scissors::default();
     let evidence = visible(&scissors.cut(text, WINDOW));
-    let bytes_left_out = scissors.left_out as u64;
-    let shortened =
-        (bytes_left_out > 0).then_some(ShortenedEvidence { bytes_left_out, calls: 0, calls_by_name: 0 });
-    Laid { context: String::new(), evidence, headings: &[], shortened }
+    Laid {
+        shown: evidence.clone(),
+        evidence,
+        background: String::new(),
+        headings: &[],
+        whole_lines: Vec::new(),
+        shortened: scissors.shortened(),
+    }
 }
 
 #[cfg(test)]
@@ -230,9 +275,8 @@ mod tests {
         let given =
             [given("in/a", Fate::Unchanged), given("in/b", Fate::Changed), given("in/c", Fate::Deleted)];
         let seen = Observation::ended(Ended::Finished);
-        let text = Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }
-            .lay_out()
-            .evidence;
+        let text =
+            Exhibit { observation: &seen, context: None, workspace: &Flood, given: &given }.lay_out().shown;
         assert!(text.ends_with("as they are\nin/a: unchanged\nin/b: changed\nin/c: deleted\n"), "{text}");
     }
 }

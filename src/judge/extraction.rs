@@ -1,5 +1,7 @@
 //! Reading lists out of a text: a model reads, and `score` decides whether it is enough.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value, json};
 
 use super::python_text::python_text;
@@ -54,13 +56,59 @@ impl<'e> Extraction<'e> {
         Some(format!("has an entry {} of which nothing is in the text", at + 1))
     }
 
-    /// A value that the text does not have may have been made up, or only been written otherwise.
-    fn doubt(&mut self, entries: &[Entry]) {
-        for value in entries.iter().flat_map(|entry| entry.values().flatten()) {
-            if self.flags.len() < MOST_FLAGS && !value.trim().is_empty() && !self.text.has(value) {
-                self.flags.push(format!("read, but not in the text: {value}"));
+    /// Whether the text has a value, maybe with other separators. A yes or no may stand for other words.
+    fn has_value(&self, value: &str) -> bool {
+        let is_answer = ["true", "false", "yes", "no"].contains(&value.trim().to_lowercase().as_str());
+        value.trim().is_empty() || is_answer || self.text.has(value) || self.text.count_value(value) > 0
+    }
+
+    /// The values that the text does not have, each with its field.
+    fn unsupported_values<'v>(&self, entries: &'v [Entry]) -> Vec<(&'v str, &'v str)> {
+        let values = entries.iter().flatten();
+        let values = values.filter_map(|(field, value)| Some((field.as_str(), value.as_deref()?)));
+        values.filter(|(_, value)| !self.has_value(value)).collect()
+    }
+
+    fn flag(&mut self, flag: String) {
+        if self.flags.len() < MOST_FLAGS {
+            self.flags.push(flag);
+        }
+    }
+
+    /// Leaves out entries that repeat an earlier one more often than the text has it.
+    fn without_repeats(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut counts: BTreeMap<Entry, usize> = BTreeMap::new();
+        let mut kept = Vec::new();
+        for (at, entry) in entries.into_iter().enumerate() {
+            let count = counts.entry(entry.clone()).or_default();
+            *count += 1;
+            if *count > 1 && *count > self.occurrences(&entry) {
+                self.flag(format!("entry {} repeats an earlier one and is not counted", at + 1));
+            } else {
+                kept.push(entry);
             }
         }
+        kept
+    }
+
+    /// How often the text has an entry: as often as the rarest of its values.
+    fn occurrences(&self, entry: &Entry) -> usize {
+        let values = entry.values().flatten().map(|value| self.text.count_value(value));
+        values.filter(|count| *count > 0).min().unwrap_or_default()
+    }
+
+    /// Keeps what was read, with the fields of which the text does not have all values.
+    fn keep(&mut self, section: &Section, tier: &Tier, entries: Vec<Entry>) {
+        let entries = self.without_repeats(entries);
+        let unsupported = self.unsupported_values(&entries);
+        let fields: BTreeSet<String> = unsupported.iter().map(|(field, _)| (*field).to_owned()).collect();
+        let flags: Vec<String> =
+            unsupported.iter().map(|(_, value)| format!("read, but not in the text: {value}")).collect();
+        flags.into_iter().for_each(|flag| self.flag(flag));
+        if self.unsupported == UnsupportedPass::NotScored {
+            self.extracted.doubt(section, tier, fields);
+        }
+        self.extracted.insert(section, tier, entries);
     }
 }
 
@@ -81,12 +129,17 @@ impl Reading for Extraction<'_> {
                 }
                 let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
                 let read = entries(tier, given, last);
-                let invented = read.as_deref().ok().and_then(|entries| self.invented(entries));
+                let invented = read.as_deref().ok().and_then(|entries| {
+                    let doubtful = || {
+                        let (field, _) = *self.unsupported_values(entries).first().filter(|_| !last)?;
+                        Some(format!("has an entry whose \"{field}\" is not in the text"))
+                    };
+                    self.invented(entries).or_else(doubtful)
+                });
                 let accepted = last && self.unsupported == UnsupportedPass::Accept;
                 match read.and_then(|read| invented.filter(|_| !accepted).map_or(Ok(read), Err)) {
                     Ok(entries) => {
-                        self.doubt(&entries);
-                        self.extracted.insert(section, tier, entries);
+                        self.keep(section, tier, entries);
                     }
                     Err(problem) => {
                         problems.push(format!("\"{}\" of \"{}\" {problem}", tier.label, section.name));
@@ -190,7 +243,16 @@ mod tests {
             // One value is in the text, the other is not.
             (
                 vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}})],
+                (vec![None, Some(0)], false, 0),
+            ),
+            (
+                vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}}); 2],
                 (vec![Some(1), Some(0)], true, 1),
+            ),
+            // An entry that the text has once.
+            (
+                vec![json!({"V": {"near": [park.clone(), park.clone(), park], "far": []}})],
+                (vec![Some(1), Some(0)], true, 2),
             ),
         ] {
             assert_eq!(check(&answers, UnsupportedPass::NotScored), expected, "{answers:?}");

@@ -35,7 +35,7 @@ use self::question::{Question, Settled};
 use self::quotes::Quotable;
 use crate::llm::{Api, Tool};
 use crate::model::{
-    Activation, Check, CheckKind, CheckedText, Finding, Judged, Remarks, Section, ShortenedEvidence,
+    Activation, Check, CheckKind, CheckedText, Finding, Judged, LooksAt, Remarks, Section, ShortenedEvidence,
     UnsupportedPass, Usage, Vote, Why,
 };
 use crate::run::Cancel;
@@ -72,10 +72,19 @@ pub struct Statement<'s> {
 
 /// What of a case needs a judge.
 pub struct Questions<'q> {
+    /// Statements about the run.
     statements: Vec<Statement<'q>>,
+    about_files: Vec<AboutFiles<'q>>,
     extractions: Vec<Sections<'q>>,
     predictions: Vec<(&'q str, &'q Activation)>,
     situation: Situation,
+}
+
+/// Statements about the same files.
+struct AboutFiles<'q> {
+    /// One of their checks; all look at the same.
+    check: &'q Check,
+    statements: Vec<Statement<'q>>,
 }
 
 /// The sections that one check is about.
@@ -160,6 +169,7 @@ impl<'q> Questions<'q> {
         let taken: BTreeSet<&str> = checks.iter().map(|check| check.id.as_str()).collect();
         let mut questions = Self {
             statements: Vec::new(),
+            about_files: Vec::new(),
             extractions: Vec::new(),
             predictions: Vec::new(),
             situation: Situation::default(),
@@ -167,7 +177,7 @@ impl<'q> Questions<'q> {
         for check in checks {
             questions.predictions.extend(predicted(check).map(|activation| (check.id.as_str(), activation)));
             match &check.kind {
-                CheckKind::Judged(judged) => questions.statements.push(Statement { id: &check.id, judged }),
+                CheckKind::Judged(judged) => questions.add(check, Statement { id: &check.id, judged }),
                 CheckKind::Sections(sections) => {
                     questions.extractions.push(Sections { check, sections, taken: taken.clone() });
                 }
@@ -177,6 +187,19 @@ impl<'q> Questions<'q> {
         questions
     }
 
+    fn add(&mut self, check: &'q Check, statement: Statement<'q>) {
+        match &check.looks_at {
+            LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun => self.statements.push(statement),
+            LooksAt::File(_) | LooksAt::Files(_) => {
+                let same = self.about_files.iter_mut().find(|about| about.check.looks_at == check.looks_at);
+                match same {
+                    Some(about) => about.statements.push(statement),
+                    None => self.about_files.push(AboutFiles { check, statements: vec![statement] }),
+                }
+            }
+        }
+    }
+
     /// With what predictions are made from.
     #[must_use]
     pub fn in_situation(self, situation: Situation) -> Self {
@@ -184,12 +207,14 @@ impl<'q> Questions<'q> {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.statements.is_empty() && self.extractions.is_empty() && self.predictions.is_empty()
+        let has_statements = !self.statements.is_empty() || !self.about_files.is_empty();
+        !has_statements && self.extractions.is_empty() && self.predictions.is_empty()
     }
 
     /// The same reason for everything.
     pub fn unanswered(&self, why: &Why) -> Marks {
-        let statements = self.statements.iter().map(|statement| statement.id);
+        let about_files = self.about_files.iter().flat_map(|about| &about.statements);
+        let statements = self.statements.iter().chain(about_files).map(|statement| statement.id);
         let ids = statements.chain(self.predictions.iter().map(|(id, _)| *id));
         let unscored = |id: &str| Mark::new(id, id, Finding::not_scored(why.clone()));
         let mut marks: Vec<Mark> = ids.map(unscored).collect();
@@ -260,6 +285,9 @@ impl Judge {
             let laid = exhibit.lay_out();
             marks.add(self.decide(Subject::Run, &questions.statements, laid, sitting).await);
         }
+        for AboutFiles { check, statements } in &questions.about_files {
+            marks.add(self.decide_about_files(check, statements, exhibit, sitting).await);
+        }
         for sections in &questions.extractions {
             marks.add(self.extract(sections, exhibit, sitting).await);
         }
@@ -267,6 +295,27 @@ impl Judge {
             marks.add(self.predict(&questions.predictions, &questions.situation, sitting).await);
         }
         marks
+    }
+
+    /// Decides statements about the files that an agent was to write, from what stands in them.
+    async fn decide_about_files(
+        &self,
+        check: &Check,
+        statements: &[Statement<'_>],
+        exhibit: &Exhibit<'_>,
+        sitting: &Sitting<'_>,
+    ) -> Marks {
+        match texts_of_check(check, exhibit.observation, exhibit.workspace) {
+            Ok(texts) => {
+                let said: String = texts.iter().map(|checked| format!("{}\n", checked.text)).collect();
+                let laid = exhibit.lay_out_texts(&label(&texts), &said);
+                self.decide(Subject::Files, statements, laid, sitting).await
+            }
+            Err(finding) => {
+                let mark = |statement: &Statement<'_>| Mark::new(statement.id, statement.id, finding.clone());
+                Marks { marks: statements.iter().map(mark).collect(), ..Marks::default() }
+            }
+        }
     }
 
     /// The same for statements about a text, that of a skill.
@@ -305,11 +354,11 @@ impl Judge {
         let about = statements.iter().flat_map(|statement| {
             [Some(statement.judged.statement.as_str()), statement.judged.context.as_deref()]
         });
-        let enclosed: Vec<&str> = about.flatten().chain([record.text.as_str()]).collect();
+        let enclosed: Vec<&str> = about.flatten().chain([record.text.as_str(), &record.background]).collect();
         let fence = prompt::fence(&enclosed);
         let question = Question {
             system: subject.rules(),
-            text: prompt::statements(subject, statements, &record.text, &fence),
+            text: prompt::statements(subject, statements, record, &fence),
             fence,
             tool: Tool {
                 name: MARKS_TOOL.to_owned(),

@@ -20,41 +20,76 @@ const LONGEST_LINK: usize = 2_000;
 pub enum QuoteCheck {
     /// The evidence has it.
     Supports,
-    /// It was not invented, but supports nothing: it is too short, or only what the judge was told to
-    /// know or our own headings say it.
+    /// It was not invented, but supports nothing: it is too short, or only the task, what the judge was
+    /// told to know or our own headings say it.
     SupportsNothing,
     Invented,
 }
 
 /// A text in which quotes are looked up.
 pub struct Quotable {
-    /// All that the judge is shown.
+    /// What the judge is shown.
     pub text: String,
+    /// What the judge is shown beside it, to know it. Empty if nothing is.
+    pub background: String,
     evidence: Normalised,
-    /// What is shown, and is no evidence of anything that was done.
-    context: Option<Normalised>,
+    /// All that is shown, also what is no evidence of anything that was done.
+    shown: Vec<Normalised>,
     headings: &'static [&'static str],
+    /// Lines that are evidence only as a whole, normalised.
+    whole_lines: Vec<String>,
 }
 
 impl Quotable {
     /// A text that is evidence from its first to its last word.
     pub fn new(text: String) -> Self {
-        Self { evidence: Normalised::of(&text), context: None, headings: &[], text }
+        let evidence = text.clone();
+        Self::part_of(text, &evidence)
     }
 
-    /// Evidence under headings of ours, after a context that is none.
-    pub fn with_context(context: &str, evidence: &str, headings: &'static [&'static str]) -> Self {
+    /// A text of which only a part is evidence.
+    pub fn part_of(text: String, evidence: &str) -> Self {
+        let shown = if text == evidence { Vec::new() } else { vec![Normalised::of(&text)] };
         Self {
-            text: format!("{context}{evidence}"),
+            text,
+            background: String::new(),
             evidence: Normalised::of(evidence),
-            context: (!context.is_empty()).then(|| Normalised::of(context)),
-            headings,
+            shown,
+            headings: &[],
+            whole_lines: Vec::new(),
         }
+    }
+
+    /// The same with a background that is no evidence.
+    #[must_use]
+    pub fn beside(mut self, background: String) -> Self {
+        if !background.is_empty() {
+            self.shown.push(Normalised::of(&background));
+        }
+        Self { background, ..self }
+    }
+
+    /// The same with headings of ours in the evidence, which support nothing.
+    #[must_use]
+    pub fn with_headings(self, headings: &'static [&'static str]) -> Self {
+        Self { headings, ..self }
+    }
+
+    /// The same with lines that support something only where they are quoted as a whole.
+    #[must_use]
+    pub fn with_whole_lines(self, lines: impl Iterator<Item = String>) -> Self {
+        Self { whole_lines: lines.map(|line| marks_removed(&line)).collect(), ..self }
     }
 
     /// Whether the text has the quote, wherever it says it.
     pub fn has(&self, quote: &str) -> bool {
         self.look_up(quote) != QuoteCheck::Invented
+    }
+
+    /// How often the evidence has the letters and digits of a value, whatever stands between them.
+    pub fn count_value(&self, value: &str) -> usize {
+        let value = letters_of(value);
+        if value.is_empty() { 0 } else { letters_of(&self.evidence.plain).matches(&value).count() }
     }
 
     pub fn look_up(&self, quote: &str) -> QuoteCheck {
@@ -68,9 +103,13 @@ impl Quotable {
                 false => QuoteCheck::SupportsNothing,
             };
         }
-        let in_context = |quote: &&str| self.context.as_ref().is_some_and(|context| context.has(quote));
+        let whole = marks_removed(bare);
+        if self.whole_lines.contains(&whole) {
+            return QuoteCheck::Supports;
+        }
+        let is_shown = |quote: &&str| self.shown.iter().any(|text| text.has(quote));
         let says_nothing = !quote.chars().any(char::is_alphanumeric);
-        match says_nothing || candidates.iter().any(in_context) {
+        match says_nothing || candidates.iter().any(is_shown) {
             true => QuoteCheck::SupportsNothing,
             false => QuoteCheck::Invented,
         }
@@ -107,6 +146,11 @@ impl Normalised {
     fn is_substantial(&self, quote: &str) -> bool {
         letters_in(quote) >= FEWEST_LETTERS || self.short_lines.binary_search(&plain(quote)).is_ok()
     }
+}
+
+/// The letters and digits of a text, in lower case.
+fn letters_of(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
 fn letters_in(text: &str) -> usize {
@@ -307,12 +351,18 @@ Schluß. 你好
     #[test]
     fn context_and_our_own_headings_support_nothing() {
         let evidence = "## What happened\nagent: Ahoy!\n";
-        let record =
-            Quotable::with_context("## To know\nIt should say ahoy.\n", evidence, &["## What happened"]);
-        assert!(record.text.starts_with("## To know") && record.text.ends_with("Ahoy!\n"));
+        let shown = format!("## To know\nIt should say ahoy.\nuser: Greet me.\n{evidence}in/a: changed\n");
+        let record = Quotable::part_of(shown, evidence)
+            .beside("agent: Beside it.\n".to_owned())
+            .with_headings(&["## What happened"])
+            .with_whole_lines(std::iter::once("in/a: changed\n".to_owned()));
         for (quote, expected) in [
             ("agent: Ahoy!", Supports),
             ("It should say ahoy", SupportsNothing),
+            ("Greet me.", SupportsNothing),
+            ("Beside it.", SupportsNothing),
+            ("in/a", SupportsNothing),
+            ("`in/a: changed`", Supports),
             ("What happened", SupportsNothing),
             ("## What happened agent: Ahoy!", Supports),
             ("It says ahoy", Invented),

@@ -29,25 +29,40 @@ const AROUND: usize = 28;
 const MARK: usize = 45;
 const SHORT_MARK: usize = '…'.len_utf8();
 
-/// The steps as one text of about `most` bytes, and how many calls it shows by name only.
-pub fn lay_out(steps: &[Step], most: usize, scissors: &mut Scissors) -> (String, u64) {
+/// The steps of a run as a judge reads them.
+pub struct StepsText {
+    /// All steps that are shown.
+    pub shown: String,
+    /// The same without what the user said, which is no evidence of anything that the agent did.
+    pub by_agent: String,
+    /// How many calls are shown by name only.
+    pub calls_by_name: u64,
+}
+
+/// Lays the steps out as texts of about `most` bytes.
+pub fn lay_out(steps: &[Step], most: usize, scissors: &mut Scissors) -> StepsText {
     let sizes: Vec<StepSize> = steps.iter().map(StepSize::of).collect();
     let limits = Limits::that_fit(&sizes, most);
-    let mut out = String::new();
+    let (mut shown, mut by_agent) = (String::new(), String::new());
     let mut gap = Gap::default();
-    let mut by_name = 0;
+    let mut calls_by_name = 0;
     for (at, (step, size)) in steps.iter().zip(&sizes).enumerate() {
         if !limits.shows(at, steps.len()) {
             gap.add(step);
             scissors.left_out += size.raw();
             continue;
         }
-        by_name += gap.calls;
-        out.push_str(&std::mem::take(&mut gap).in_words());
-        out.push_str(&limits.text_of(step, scissors));
+        calls_by_name += gap.calls;
+        let text = std::mem::take(&mut gap).in_words() + &limits.text_of(step, scissors);
+        shown.push_str(&text);
+        if !matches!(step, Step::User(_)) {
+            by_agent.push_str(&text);
+        }
     }
     // More would only come of names without end.
-    (scissors.cut(&out, most.saturating_add(most / 10)), by_name)
+    let most = most.saturating_add(most / 10);
+    let by_agent = Scissors::default().cut(&by_agent, most);
+    StepsText { shown: scissors.cut(&shown, most), by_agent, calls_by_name }
 }
 
 /// How much of each text of a step is shown.
@@ -258,7 +273,8 @@ mod tests {
             let mut steps: Vec<Step> = (0..calls).map(|at| call(at, "Bash", input, result)).collect();
             steps.insert(0, Step::User("Do it.".to_owned()));
             let mut scissors = Scissors::default();
-            let (text, by_name) = lay_out(&steps, 200_000, &mut scissors);
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             assert_eq!(by_name, 0);
             assert!(scissors.left_out > 0);
@@ -278,7 +294,8 @@ mod tests {
             let steps: Vec<Step> =
                 (0..many).map(|at| call(at, if at % 2 == 0 { "Bash" } else { "Read" }, 50, 500)).collect();
             let mut scissors = Scissors::default();
-            let (text, by_name) = lay_out(&steps, 200_000, &mut scissors);
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
             assert!(text.len() <= 220_000, "{}", text.len());
             let shown = text.matches("tool ").count() as u64;
             assert!(shown >= 150 && by_name + shown == many as u64, "{shown} {by_name} of {many}");
@@ -299,7 +316,7 @@ mod tests {
     fn short_runs_are_shown_as_they_are() {
         let steps = [Step::User("Go.".to_owned()), call(3, "Bash", 2, 4), Step::Text("Done.".to_owned())];
         let mut scissors = Scissors::default();
-        let (text, by_name) = lay_out(&steps, 200_000, &mut scissors);
+        let StepsText { shown: text, calls_by_name: by_name, .. } = lay_out(&steps, 200_000, &mut scissors);
         assert_eq!(text, "user: Go.\ntool Bash with {\"n\":\"call 3 xx\"}\n  failed: rrrr\nagent: Done.\n");
         assert_eq!((by_name, scissors.left_out), (0, 0));
     }

@@ -42,6 +42,19 @@ pub enum LooksAt {
     WholeRun,
 }
 
+impl LooksAt {
+    /// The text in words for a message; for files their names.
+    pub fn name(&self) -> String {
+        match self {
+            LooksAt::Output => "the answer".to_owned(),
+            LooksAt::AllText => "what the agent said".to_owned(),
+            LooksAt::File(path) => path.to_string(),
+            LooksAt::Files(globs) => globs.join(", "),
+            LooksAt::WholeRun => "the run".to_owned(),
+        }
+    }
+}
+
 #[derive(Debug, Clone)]
 pub enum CheckKind {
     /// Decided by code. What kinds there are is the registry of `score`.

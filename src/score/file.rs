@@ -196,20 +196,41 @@ pub fn read_written(
 }
 
 /// The texts of all created or changed files that match a glob, in order, each with its path.
-/// None at all is a failure: the agent was to write them.
+/// None at all is a failure: the agent was to write them. So is a file that is named in full and was not
+/// written.
 pub fn read_matching(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
     globs: &[String],
 ) -> Result<Vec<CheckedText<'static>>, Finding> {
     let mut texts = Vec::new();
-    let wanted = Globs::new(globs).map_err(|why| Finding::not_scored(Why::CheckFailed(why)))?;
-    for file in &observation.files {
-        if file.change == Change::Deleted || !wanted.match_path(&file.path) {
+    let unclear = |why| Finding::not_scored(Why::CheckFailed(why));
+    let wanted: Vec<(&String, Globs)> = globs
+        .iter()
+        .map(|glob| Ok((glob, Globs::new(&[glob])?)))
+        .collect::<Result<_, _>>()
+        .map_err(unclear)?;
+    let written: Vec<&RelPath> = observation
+        .files
+        .iter()
+        .filter(|file| file.change != Change::Deleted)
+        .map(|file| &file.path)
+        .collect();
+    let matches = |(glob, compiled): &(&String, Globs), path: &RelPath| {
+        compiled.match_path(path) && names_hidden_parts(glob, path)
+    };
+    let is_literal = |glob: &str| !glob.contains(['*', '?', '[', '{', '\\']);
+    for entry in wanted.iter().filter(|(glob, _)| is_literal(glob)) {
+        if !written.iter().any(|path| matches(entry, path)) {
+            return Err(Finding::new(false, format!("{} was not written", entry.0)));
+        }
+    }
+    for path in written {
+        if !wanted.iter().any(|entry| matches(entry, path)) {
             continue;
         }
-        let text = read_text(workspace, &file.path)?;
-        texts.push(CheckedText { path: Some(file.path.clone()), text: text.into() });
+        let text = read_text(workspace, path)?;
+        texts.push(CheckedText { path: Some(path.clone()), text: text.into() });
     }
     if texts.is_empty() {
         return Err(Finding::new(
@@ -218,6 +239,13 @@ pub fn read_matching(
         ));
     }
     Ok(texts)
+}
+
+/// Whether a glob names the hidden parts of a path. As for Python and shells, a wildcard at the beginning of
+/// a name does not stand for a dot.
+fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
+    let hidden = |text: &str| text.split('/').filter(|part| part.starts_with('.') && *part != ".").count();
+    hidden(path.as_str()) <= hidden(glob)
 }
 
 #[cfg(test)]

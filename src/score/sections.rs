@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Format, ValueFormat, excerpt};
-use crate::model::{Field, Finding, Section, Tier, Why, counted};
+use crate::model::{Field, Finding, Section, Tier, Verdict, Why, counted};
 
 /// One entry of a list: for each field's name what stands there, `None` if nothing does.
 pub type Entry = BTreeMap<String, Option<String>>;
@@ -15,6 +15,8 @@ pub type Entry = BTreeMap<String, Option<String>>;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Extracted {
     tiers: BTreeMap<(String, String), Vec<Entry>>,
+    /// The fields of which the text does not have every value.
+    doubtful: BTreeMap<(String, String), BTreeSet<String>>,
 }
 
 impl Extracted {
@@ -22,10 +24,22 @@ impl Extracted {
         self.tiers.insert((section.name.clone(), tier.label.clone()), entries);
     }
 
+    /// Remembers fields of which the text does not have every value.
+    pub fn doubt(&mut self, section: &Section, tier: &Tier, fields: BTreeSet<String>) {
+        self.doubtful.insert((section.name.clone(), tier.label.clone()), fields);
+    }
+
+    fn is_doubtful(&self, section: &Section, tier: &Tier, field: &Field) -> bool {
+        let fields = self.doubtful.get(&(section.name.clone(), tier.label.clone()));
+        fields.is_some_and(|fields| fields.contains(&field.name))
+    }
+
     pub fn get(&self, section: &Section, tier: &Tier) -> Option<&[Entry]> {
         self.tiers.get(&(section.name.clone(), tier.label.clone())).map(Vec::as_slice)
     }
 }
+
+const UNSUPPORTED: &str = "a value was read that is not in the text, also when asked once more";
 
 /// How many entries a finding shows.
 const MOST_SHOWN: usize = 5;
@@ -72,7 +86,17 @@ pub fn mark_sections(
                 let finding = match entries {
                     None => Some(Finding::not_scored(unread.clone())),
                     Some([]) => None,
-                    Some(entries) => Some(mark_field(field, entries, &place)),
+                    Some(entries) => {
+                        let finding = mark_field(field, entries, &place);
+                        let unsupported = || Finding::not_scored(Why::JudgeFailed(UNSUPPORTED.to_owned()));
+                        // A value that was made up may not pass, but others may still fail.
+                        let doubtful = extracted.is_doubtful(section, tier, field);
+                        Some(if doubtful && finding.verdict == Verdict::Pass {
+                            unsupported()
+                        } else {
+                            finding
+                        })
+                    }
                 };
                 let own = field.id.as_str();
                 let is_free = !own.is_empty()

@@ -44,6 +44,10 @@ pub struct RunInfo {
     /// The gates that the user set on the command line (`--gate`). Grading the run again keeps them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
+    /// Why the run says nothing about the whole, if so: criteria were left out, or nothing was checked. Such
+    /// a run is in no trend and no badge unless it is asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_in_history: Option<String>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,

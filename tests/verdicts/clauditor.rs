@@ -373,8 +373,172 @@ fn only_the_named_criteria_are_judged_and_that_is_said() {
     let judge = ["--transport", "api", "--judge-model", "claude-x"];
     run(&project, &judge).exits(1);
     let args = ["grade", "latest", "--script", "script.yaml", "--only-criterion", "kind"];
-    let again = project.run(&[&args[..], &judge].concat()).exits(0);
+    // A stored run is gated as a whole, and the criteria that were left out have no answer.
+    let again = project.run(&[&args[..], &judge].concat()).exits(3);
     assert!(again.stderr.contains("only these criteria are judged: kind"), "{}", again.stderr);
+}
+
+#[test]
+fn a_run_graded_by_some_criteria_is_not_a_pass_and_not_the_latest() {
+    let spec = json!({"skill_name": "clean", "test_args": "two", "grading_criteria": [
+        {"id": "near", "criterion": "Is it near?"},
+        {"id": "kind", "criterion": "Is it friendly?"},
+    ]});
+    let project = project_with(&spec, &script(&json!({}), &marks("line")));
+    let judge = ["--transport", "api", "--judge-model", "claude-x"];
+    run(&project, &judge).exits(1);
+    let badge = || project.run(&["badge", "--format", "shields"]).exits(0).stdout;
+    let trend = || project.run(&["trend", "pass_rate", "--json"]).stdout;
+    let (badge_before, trend_before) = (badge(), trend());
+    let args = ["grade", "latest", "--script", "script.yaml", "--only-criterion", "kind", "--json"];
+    let graded = project.run(&[&args[..], &judge].concat()).exits(3).json();
+    assert_eq!(graded["summary"]["cases"][0]["not_scored"], 1, "{graded}");
+    assert_eq!((badge(), trend()), (badge_before, trend_before));
+    let shown = project.run(&["show", "latest"]).exits(0).stdout;
+    assert!(shown.contains("left out") && !shown.contains("PASS"), "{shown}");
+    let reports =
+        ["report", "latest", "--report", "md=r.md", "--report", "junit=j.xml", "--report", "html=r.html"];
+    project.run(&reports);
+    for report in ["r.md", "j.xml", "r.html"] {
+        let text = std::fs::read_to_string(project.path().join(report)).expect(report);
+        assert!(text.contains("left out"), "{report}: {text}");
+    }
+}
+
+#[test]
+fn a_called_skill_has_no_verdict_and_is_in_no_badge() {
+    let spec = json!({"skill_name": "clean", "test_args": "bbb", "assertions": [
+        {"id": "missing", "type": "contains", "needle": "not said"},
+    ]});
+    let project = project(&spec);
+    run(&project, &[]).exits(1);
+    let badge = || project.run(&["badge", "--format", "shields"]).exits(0).stdout;
+    let trend = || project.run(&["trend", "pass_rate", "--json"]).stdout;
+    let (badge_before, trend_before) = (badge(), trend());
+    let skill = ".claude/skills/clean";
+    let call = ["try", "--skill", skill, "--args", "bbb", "--agent", "builtin", "--script", "script.yaml"];
+    assert_eq!(project.run(&call).exits(0).stdout, "Done.\n");
+    assert_eq!((badge(), trend()), (badge_before, trend_before));
+    let shown = project.run(&["show", "latest"]).stdout;
+    assert!(!shown.contains("PASS") && !shown.contains("1 passed"), "{shown}");
+}
+
+/// A script whose agent does what the shell command does, says "the answer is here", and whose judge
+/// gives every statement a full score with this quote.
+fn file_script(command: &str, quote: &str) -> String {
+    let marks = json!({"results": [{"id": "c", "verdict": "pass", "score": 1.0, "evidence": [quote], "reasoning": "So."}]});
+    let mark = json!({"tools": [{"name": "report_marks", "input": marks}]});
+    let act = json!({"tools": [{"name": "Bash", "input": {"command": command}}]});
+    json!({"practicum_script": 1, "scenarios": [
+        {"to": "judge", "steps": [mark, mark]},
+        {"steps": [act, "the answer is here"]},
+    ]})
+    .to_string()
+}
+
+const JUDGE: [&str; 4] = ["--transport", "api", "--judge-model", "claude-x"];
+
+#[test]
+fn criteria_are_not_graded_on_the_answer_where_a_file_was_to_be_written() {
+    let on = |files: Value| {
+        let mut spec = json!({"skill_name": "clean", "test_args": "x",
+            "grading_criteria": [{"id": "c", "criterion": "Is every venue within the distance?"}]});
+        spec.as_object_mut().expect("a spec").extend(files.as_object().expect("keys").clone());
+        spec
+    };
+    let (file, files) = (json!({"output_file": "o.txt"}), json!({"output_files": ["*.txt"]}));
+    let said = "the answer is here";
+    for (files, command, quote, code, why) in [
+        (&file, "true", said, 1, "o.txt does not exist"),
+        (&files, "true", said, 1, "no file was created or changed that matches *.txt"),
+        (&file, ": > o.txt", said, 1, "o.txt is empty"),
+        (&file, "echo ' ' > o.txt", said, 1, "o.txt is empty"),
+        (&file, "echo 'Park, 2 km' > o.txt", said, 3, ""),
+        (&files, "echo 'Park, 2 km' > o.txt", said, 3, ""),
+        (&file, "echo 'Park, 2 km' > o.txt", "Park, 2 km", 0, ""),
+        (&files, "echo 'Park, 2 km' > o.txt", "Park, 2 km", 0, ""),
+    ] {
+        let project = project_with(&on(files.clone()), &file_script(command, quote));
+        let ran = run(&project, &JUDGE);
+        assert_eq!(ran.code, code, "{files} {command} {quote}: {}\n{}", ran.stdout, ran.stderr);
+        assert!(checks(&project)[0].2.contains(why), "{:?}", checks(&project));
+        let again = ["grade", "latest", "--script", "script.yaml", "--no-cache"];
+        let again = project.run(&[&again[..], &JUDGE].concat());
+        assert_eq!(again.code, code, "graded again: {files} {command}: {}", again.stdout);
+    }
+    // A file that was there before is not the agent's work.
+    let project = project_with(&on(file), &file_script("true", "Park, 2 km"));
+    project.write("o.txt", "Park, 2 km\n");
+    run(&project, &JUDGE).exits(1);
+    assert!(checks(&project)[0].2.contains("was there before"), "{:?}", checks(&project));
+}
+
+#[test]
+fn a_native_statement_about_a_file_is_not_judged_on_the_answer() {
+    for (command, quote, code) in [
+        ("true", "the answer is here", 1),
+        ("echo Park > o.txt", "the answer is here", 3),
+        ("echo Park > o.txt", "Park", 0),
+    ] {
+        let project = project_with(&json!({"test_args": "x"}), &file_script(command, quote));
+        let evals = "practicum: 1\nname: n\nskill: .claude/skills/clean\ncases:\n  - id: one\n    command: x\n    \
+                     checks: [{ id: c, judge: It lists venues., on: { file: o.txt } }]\n";
+        project.write("n.practicum.yaml", evals);
+        let args = ["run", "n.practicum.yaml", "--agent", "builtin", "--script", "script.yaml"];
+        let ran = project.run(&[&args[..], &JUDGE].concat());
+        assert_eq!(ran.code, code, "{command}: {}\n{}", ran.stdout, ran.stderr);
+        // The same from the cache.
+        assert_eq!(project.run(&[&args[..], &JUDGE].concat()).code, code, "{command}, cached");
+    }
+}
+
+#[test]
+fn a_named_file_that_was_not_written_is_not_made_up_for_by_another() {
+    for (files, command, code, why) in [
+        (json!(["a.md", "report.json"]), "echo ok > a.md", 1, "report.json was not written"),
+        (json!(["a.md", "*.json"]), "echo ok > a.md", 0, ""),
+        (json!(["*.md"]), "echo ok > .o.md", 1, "no file was created or changed that matches *.md"),
+        (json!([".*.md"]), "echo ok > .o.md", 0, ""),
+        (json!(["a.md", "report.json"]), "echo ok > a.md; echo ok > report.json", 0, ""),
+    ] {
+        let spec = json!({"skill_name": "clean", "test_args": "x", "output_files": files,
+            "assertions": [{"id": "ok", "type": "contains", "needle": "ok"}]});
+        let project = project_with(&spec, &file_script(command, ""));
+        let ran = run(&project, &[]);
+        assert_eq!(ran.code, code, "{files} {command}: {}", ran.stdout);
+        assert!(checks(&project)[0].2.contains(why), "{:?}", checks(&project));
+    }
+}
+
+#[test]
+fn an_assertion_that_always_fails_decides_where_no_stability_is_wanted() {
+    let spec = json!({"skill_name": "clean", "test_args": "x", "variance": {"n_runs": 2, "min_stability": 0.0},
+        "assertions": [{"id": "a", "type": "contains", "needle": "not said"}]});
+    run(&project(&spec), &[]).exits(1);
+}
+
+#[test]
+fn a_field_that_a_model_made_up_is_not_a_pass() {
+    let spec = |min_entries: u32| {
+        json!({"skill_name": "x", "sections": [{"name": "Venues", "tiers": [{
+            "label": "near", "min_entries": min_entries,
+            "fields": [{"id": "name", "name": "name"}, {"id": "zip", "name": "zip"}],
+        }]}]})
+    };
+    let park = json!({"name": "Park", "zip": "95110"});
+    for (entries, min_entries, code) in [
+        (json!([{"name": "Park", "zip": "408-555-1234"}]), 1, 3),
+        (json!([{"name": "PARK", "zip": "95-110"}]), 1, 0),
+        (json!([park]), 1, 0),
+        (json!([park, park, park]), 3, 1),
+    ] {
+        let script = script(&json!({"Venues": {"near": entries}}), &json!([]));
+        let ran = grade_judged(&spec(min_entries), &script, &[]);
+        assert_eq!(ran.code, code, "{entries}: {}\n{}", ran.stdout, ran.stderr);
+    }
+    let made_up = json!({"Venues": {"near": [{"name": "Park", "zip": "408-555-1234"}]}});
+    let script = script(&made_up, &json!([]));
+    grade_judged(&spec(1), &script, &["--judge-unsupported", "accept"]).exits(0);
 }
 
 #[test]

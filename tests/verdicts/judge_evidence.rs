@@ -332,3 +332,29 @@ fn a_judge_sees_every_call_of_a_long_run_and_the_summary_says_what_was_shortened
     let trial = project.run(&["show", "latest", "venues"]).exits(0).stdout;
     assert!(trial.contains("note: the evidence was shortened for the judge: "), "{trial}");
 }
+
+#[test]
+fn what_only_the_user_said_supports_nothing() {
+    let project = project(&[("near", "pass-fail")]);
+    for (quote, code) in [("Where to go?", 3), ("user: Where to go", 3), ("1. Park", 0)] {
+        let mark = json!([pass("near", &[quote])]);
+        answer(&project, &[mark.clone(), mark]);
+        run(&project, &[]).exits(code);
+    }
+}
+
+#[test]
+fn the_path_of_a_given_file_supports_nothing() {
+    let project = project(&[("near", "pass-fail")]);
+    let evals = json!({
+        "practicum": 1, "workspace": "empty", "run": {"agents": ["builtin"]},
+        "cases": [{"id": "venues", "prompt": "Where to go?", "files": ["places.csv"],
+            "checks": [{"id": "near", "judge": "It read the places."}]}],
+    });
+    project.write("evals/e.practicum.yaml", &evals.to_string());
+    project.write("evals/places.csv", "Park\n");
+    let mark = json!([pass("near", &["places.csv"])]);
+    answer(&project, &[mark.clone(), mark]);
+    run(&project, &[]).exits(3);
+    verdict(&project, "not_scored");
+}

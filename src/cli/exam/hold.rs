@@ -16,7 +16,7 @@ use crate::cli::{interrupts, runtime, setting, sweep_up};
 use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
-use crate::model::{Gate, SandboxMode};
+use crate::model::SandboxMode;
 use crate::own_files::{self, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
@@ -78,7 +78,7 @@ impl Carrying {
             let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
             intake::need_judges(cases, &plan.suites, &suites)?;
         }
-        let run_dir = errand.open_run(id, self.earlier_skill.as_deref(), self.gates.asked())?;
+        let run_dir = errand.open_run(id, self)?;
         own_files::remember_beginning();
         Live::mark(run_dir.path(), &rooms).context("cannot mark the run")?;
         let rooms = Rooms::make(rooms).context("cannot make rooms")?;
@@ -192,7 +192,7 @@ impl Errand {
     }
 
     /// A new record, or that of the run that is gone on with, cleared of what it left behind.
-    fn open_run(&self, id: String, earlier_skill: Option<&str>, gates: &[Gate]) -> anyhow::Result<RunDir> {
+    fn open_run(&self, id: String, carrying: &Carrying) -> anyhow::Result<RunDir> {
         if let Some(run) = &self.resumed {
             if Live::read(run.path()).is_some_and(|live| live.is_running()) {
                 bail!("run {} is still going on", run.id());
@@ -203,9 +203,10 @@ impl Errand {
         let run = RunDir::create(&self.project, id)?;
         let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
         let replayed = self.ask.replay.is_some();
-        let earlier_skill = earlier_skill.map(str::to_owned);
+        let Carrying { earlier_skill, not_in_history, .. } = carrying.clone();
         let info = info(&self.plan, &run, scripted, self.notices.clone());
-        run.write_info(&RunInfo { replayed, earlier_skill, gates: gates.to_vec(), ..info })?;
+        let gates = carrying.gates.asked().to_vec();
+        run.write_info(&RunInfo { replayed, earlier_skill, not_in_history, gates, ..info })?;
         Ok(run)
     }
 

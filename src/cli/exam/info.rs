@@ -46,6 +46,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         notices,
         graded_from: None,
         earlier_skill: None,
+        not_in_history: None,
         replayed: false,
         gates: Vec::new(),
     }

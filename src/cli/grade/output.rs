@@ -42,7 +42,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     if !args.only_criterion.is_empty() && !args.judge {
         bail!("--only-criterion needs --judge: without it nothing is judged");
     }
-    let note = intake::keep_criteria(&mut suites, &args.only_criterion)?;
+    let note = intake::keep_criteria(&mut suites, &args.only_criterion)?.map(|only| only.note);
     if let Some(note) = &note {
         say!("note: {}", safe(note));
     }

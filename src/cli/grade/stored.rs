@@ -56,7 +56,9 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     for planned in suites.iter_mut().filter(|_| !args.no_judge) {
         planned.script = intake::choose_script(&ask, &planned.suite, &agents);
     }
-    notices.extend(intake::keep_criteria(&mut suites, &args.only_criterion)?);
+    let only = intake::leave_criteria_open(&mut suites, &args.only_criterion)?;
+    let not_in_history = only.as_ref().filter(|only| only.left_out > 0).map(|only| only.note.clone());
+    notices.extend(only.map(|only| only.note));
     let StillThere { trials, not_run, told } = still_there(&made, &suites, &old);
     leave_out_gates_of_baselines(&mut suites, &[&trials[..], &not_run].concat());
     set_gates(&mut suites, &made.gates);
@@ -85,7 +87,8 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let earlier_skill = made.earlier_skill.clone();
     let again = info(&plan, &run_dir, scripted, notices);
     let gates = args.gates.beside(&made.gates);
-    let mut again = RunInfo { graded_from, replayed, earlier_skill, gates, ..again };
+    let not_in_history = not_in_history.or_else(|| made.not_in_history.clone());
+    let mut again = RunInfo { graded_from, replayed, earlier_skill, not_in_history, gates, ..again };
     // What ran is the skill as it was then, whatever has become of it.
     for suite in &mut again.suites {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);

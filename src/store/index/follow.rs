@@ -70,6 +70,8 @@ struct Asked {
     replayed: bool,
     #[serde(default)]
     earlier_skill: Option<String>,
+    #[serde(default)]
+    not_in_history: Option<String>,
 }
 
 impl<'b> Batch<'b> {
@@ -92,10 +94,11 @@ impl<'b> Batch<'b> {
             .ok()
             .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
             .unwrap_or_default();
-        let Asked { started, scripted, replayed, earlier_skill } = asked;
+        let Asked { started, scripted, replayed, earlier_skill, not_in_history } = asked;
         change.execute(
-            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill) VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![id, started, scripted, replayed, earlier_skill],
+            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill, not_in_history)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![id, started, scripted, replayed, earlier_skill, not_in_history],
         )?;
         Ok(Self { change, run, id, n: change.last_insert_rowid(), bytes: 0 })
     }

@@ -147,7 +147,7 @@ impl Index {
         let sql = format!(
             "WITH newest AS (
                  SELECT n, id, started FROM runs
-                 WHERE {of_run} AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
+                 WHERE {of_run} AND not_in_history IS NULL AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
                  ORDER BY id DESC LIMIT ?)
              SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0)
              FROM newest JOIN trials ON trials.run = newest.n

@@ -15,6 +15,9 @@ pub struct RunRow {
     /// Whether the model's answers were scripted or recorded earlier.
     pub scripted: bool,
     pub replayed: bool,
+    /// Whether it says something about the whole: not where criteria were left out or nothing was checked.
+    #[serde(skip)]
+    pub in_history: bool,
     /// How many trials it was to have.
     pub planned: u64,
     /// `None` while it has not come to its end.
@@ -60,7 +63,7 @@ const COLUMNS: &str = "
         examined_passed),
     iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials
                        WHERE run = runs.n AND arm <> 'without'), examined_failed),
-    ungated";
+    ungated, not_in_history IS NULL";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
@@ -78,6 +81,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         planned: count(4)?,
         exit: row.get(5)?,
         ungated: row.get(14)?,
+        in_history: row.get(15)?,
         passed: all.passed,
         failed: all.failed,
         not_scored: all.not_scored,

@@ -7,7 +7,7 @@ use super::super::grading::{Thresholds, Variance, share};
 use super::super::policy::HARNESSES;
 use super::super::{TIMEOUT, defaults, gates};
 use super::Spec;
-use crate::model::{Case, Gate, GateName, Provider, Ratio, Suite, Transport};
+use crate::model::{Case, Check, Gate, GateName, Need, Provider, Ratio, Suite, Transport};
 
 /// Writes how a spec is run and judged, and gives back the suite without what is now said.
 pub fn write(
@@ -118,7 +118,9 @@ fn variance(spec: &Spec<'_>, suite: &mut Suite, alone: bool, losses: &mut Losses
     let often = invoked.is_some() && runs.is_some_and(|runs| runs != 1);
     let variance = (!plain || often)
         .then(|| Variance { runs: runs.or(defaults().repeat).unwrap_or(1), stability: wanted.stability });
-    let written = Wanted::of(&gates(graded.as_ref(), variance.as_ref()), graded);
+    let is_required = |check: &Check| check.need == Need::Required;
+    let has_required = invoked.is_some_and(|(case, _)| case.checks.iter().any(is_required));
+    let written = Wanted::of(&gates(graded.as_ref(), variance.as_ref(), has_required), graded);
     // Shares over all cases are something else than the same shares in every spec.
     if wanted != written || !alone && !wanted.others.is_empty() {
         losses.suite("the gates");
