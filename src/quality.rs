@@ -53,12 +53,22 @@ fn cannot_fail(suite: &Suite, places: &Places<'_>, diagnostics: &mut Diagnostics
             && judged();
         let tallied = case.checks.iter().any(|check| matches!(check.kind, CheckKind::Activation(_)));
         if !can_fail && !graded && !tallied {
-            diagnostics.warning_help(
-                "cannot-fail",
-                places.case(case),
-                format!("case {} has no required check, so it can never fail", case.id),
-                "make at least one of its checks required",
-            );
+            let (message, help) = match case.checks.is_empty() {
+                true => (
+                    format!("case {} has no check, so it cannot be scored and is not run", case.id),
+                    match suite.origin.dialect.as_str() {
+                        "clauditor" => {
+                            "add \"assertions\", \"sections\", \"grading_criteria\" or \"trigger_tests\""
+                        }
+                        _ => "add a check",
+                    },
+                ),
+                false => (
+                    format!("case {} has no required check, so it can never fail", case.id),
+                    "make at least one of its checks required",
+                ),
+            };
+            diagnostics.warning_help("cannot-fail", places.case(case), message, help);
         }
     }
 }

@@ -136,7 +136,12 @@ fn in_words(reading: &Reading, quiet: bool) -> String {
         if !quiet {
             let dialect = file.dialect.unwrap_or_default();
             let count = counted(suite.cases.len(), "case");
-            out.push_str(&format!("ok {} ({dialect}, {count})\n", shown_path(&file.path)));
+            let path = shown_path(&file.path);
+            let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error).count();
+            out.push_str(&match errors {
+                0 => format!("ok {path} ({dialect}, {count})\n"),
+                _ => format!("{path} ({dialect}, {count}): {}\n", counted(errors, "error")),
+            });
         }
     }
     let [errors, warnings, notices] = counts;

@@ -14,7 +14,7 @@ use crate::stats::{self, ALPHA, Cluster, MARGIN, Pair, rate_difference};
 pub struct Best {
     /// What the sides are compared by.
     pub by: BestMeasure,
-    /// The side with the highest value; `None` where no side has one.
+    /// The side with the highest value; `None` where a side has none.
     pub leads: Option<String>,
     /// Whether it is clearly better than every other side: its difference from each excludes zero, and an
     /// exact test over the runs agrees.
@@ -28,6 +28,8 @@ pub struct Best {
 #[serde(rename_all = "snake_case")]
 pub enum BestMeasure {
     F1,
+    /// Used where cases are about activation and F1 is undefined for a side.
+    Accuracy,
     PassRate,
 }
 
@@ -35,6 +37,7 @@ impl BestMeasure {
     pub fn in_words(self) -> &'static str {
         match self {
             BestMeasure::F1 => "F1",
+            BestMeasure::Accuracy => "accuracy",
             BestMeasure::PassRate => "pass rate",
         }
     }
@@ -49,27 +52,33 @@ pub struct LeadOver {
     pub chance: f64,
 }
 
-/// Ranks the sides by F1 where cases are about activation, else by the pass rate.
+/// Ranks the sides by F1 where cases are about activation, by accuracy where F1 is undefined for one of them,
+/// else by the pass rate. A side without a value is not worse than the others, so then no side leads.
 pub fn best_of(sides: &[Side<'_>]) -> Best {
     let summaries: Vec<_> = sides.iter().map(side_summary).collect();
     let by = match summaries.iter().any(|side| side.activation.is_some()) {
-        true => BestMeasure::F1,
+        true if summaries.iter().all(|side| side.activation.is_some_and(|of| of.f1.value.is_some())) => {
+            BestMeasure::F1
+        }
+        true => BestMeasure::Accuracy,
         false => BestMeasure::PassRate,
     };
     let values: Vec<Estimate> = summaries
         .iter()
         .map(|side| match by {
             BestMeasure::F1 => side.activation.map_or(Estimate::undefined(0), |of| of.f1),
+            BestMeasure::Accuracy => side.activation.map_or(Estimate::undefined(0), |of| of.accuracy),
             BestMeasure::PassRate => side.pass_rate.rate,
         })
         .collect();
+    let all_defined = values.iter().all(|value| value.value.is_some());
     let ranked = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.value?)));
     // Of equals the first, as the user named them.
     let lead = ranked.fold(None, |lead: Option<(usize, f64)>, one| match lead {
         Some(lead) if lead.1 >= one.1 => Some(lead),
         Some(_) | None => Some(one),
     });
-    let Some((lead, _)) = lead else {
+    let Some((lead, _)) = lead.filter(|_| all_defined) else {
         return Best { by, leads: None, clear: false, differences: Vec::new() };
     };
     let own = clusters(&sides[lead], by);
@@ -111,7 +120,7 @@ fn clusters<'r>(side: &Side<'r>, by: BestMeasure) -> BTreeMap<CaseOfAgent<'r>, C
 /// Whether a run went right; `None` where it says nothing.
 fn went_right(record: &TrialRecord, by: BestMeasure) -> Option<bool> {
     match by {
-        BestMeasure::F1 => match record.activation()? {
+        BestMeasure::F1 | BestMeasure::Accuracy => match record.activation()? {
             ActivationOutcome::TruePositive | ActivationOutcome::TrueNegative => Some(true),
             ActivationOutcome::FalsePositive | ActivationOutcome::FalseNegative => Some(false),
             ActivationOutcome::Acceptable | ActivationOutcome::Error => None,

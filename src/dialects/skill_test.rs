@@ -85,6 +85,8 @@ struct Named<'n> {
     name: &'n str,
     plugin: Option<&'n str>,
     cases: &'n [Node],
+    /// Cases in which this skill must not be activated.
+    negative: &'n [Node],
     more: BTreeMap<String, Value>,
 }
 
@@ -118,12 +120,13 @@ impl Reader {
         let mut cases = Vec::new();
         for skill in &skills {
             let subject = [skill.name.to_owned()];
-            cases.extend(
-                skill
-                    .cases
-                    .iter()
-                    .filter_map(|node| self.case(node, skill.name, &subject, &LABELS, diagnostics)),
-            );
+            for (nodes, labels) in [(skill.cases, &LABELS[..]), (skill.negative, NEGATIVE_LABELS)] {
+                cases.extend(
+                    nodes
+                        .iter()
+                        .filter_map(|node| self.case(node, skill.name, &subject, labels, diagnostics)),
+                );
+            }
         }
         let mut all: Vec<String> = Vec::new();
         for skill in &skills {
@@ -152,8 +155,9 @@ impl Reader {
         if skill.given("test_cases").is_none() {
             skill.missing("test_cases", diagnostics);
         }
+        let negative = skill.list("negative_cases", diagnostics).unwrap_or_default();
         let more = self.kept.rest(&skill, "a skill", diagnostics);
-        Some(Named { name: name?, plugin, cases: cases.unwrap_or_default(), more })
+        Some(Named { name: name?, plugin, cases: cases.unwrap_or_default(), negative, more })
     }
 
     fn case(

@@ -44,11 +44,18 @@ impl Missing {
     }
 }
 
+/// Why a case without checks is not run.
+const NO_CHECK: &str = "it has no check, so no run of it could be scored";
+
 impl Planned {
-    /// Why a case cannot run on this machine; `None` if it can.
+    /// Why a case cannot run on this machine, or why running it would tell nothing; `None` if it can.
     pub fn why_not_started(&self, case: &Case) -> Option<String> {
         let files = self.missing.files.get(&case.id).map(Vec::as_slice).unwrap_or_default();
-        let reasons = [self.missing.skills.as_slice(), files].concat();
+        let mut reasons = [self.missing.skills.as_slice(), files].concat();
+        // The agent would be paid for a trial that can never be scored.
+        if case.checks.is_empty() {
+            reasons.push(NO_CHECK.to_owned());
+        }
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 

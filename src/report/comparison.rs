@@ -3,8 +3,8 @@
 use super::markup::markdown as plain;
 use super::{figures, safe};
 use crate::compare::{
-    ActivationDifference, Best, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts, Delta,
-    SideSummary,
+    ActivationDifference, Best, BestMeasure, CaseName, Change, ComparedCase, Comparison, Comparisons, Counts,
+    Delta, SideSummary,
 };
 use crate::model::{Compared, Estimate, counted};
 use crate::own_files::MARK;
@@ -75,8 +75,19 @@ fn differences(of: &ActivationDifference) -> String {
 fn best_in_words(best: &Best) -> String {
     let measure = best.by.in_words();
     let Some(leads) = &best.leads else {
-        return format!("no mode is clearly better: {measure} is undefined in all of them");
+        return format!("no mode is clearly better: {measure} is undefined in at least one of them");
     };
+    let words = lead_in_words(best, leads);
+    match best.by {
+        BestMeasure::Accuracy => {
+            format!("F1 is undefined in at least one mode and cannot rank them; by accuracy, {words}")
+        }
+        BestMeasure::F1 | BestMeasure::PassRate => words,
+    }
+}
+
+fn lead_in_words(best: &Best, leads: &str) -> String {
+    let measure = best.by.in_words();
     let ahead: Vec<String> = best
         .differences
         .iter()

@@ -5,8 +5,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use crate::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, FireRate, GateResult, SkillJudged, Standing,
-    Summary, TrialRecord, Verdict, Why, counted,
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, FireRate, GateName, GateResult, SkillJudged,
+    Standing, Summary, TrialRecord, Verdict, Why, counted,
 };
 use crate::store::RunInfo;
 
@@ -67,7 +67,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(words) = figures::failed_teardowns(summary) {
         writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(&words), WIDEST))?;
     }
-    if let Some(words) = way_on(results) {
+    for words in ways_on(results) {
         writeln!(out, "  {words}")?;
     }
     if results.info.scripted {
@@ -86,18 +86,77 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
 }
 
-/// The command that runs what is missing, where something is.
-fn way_on(results: &Results) -> Option<String> {
-    match results.summary.standing() {
-        Standing::Passed | Standing::Failed | Standing::Ungated => return None,
-        Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {}
-    }
+/// What helps a run that did not come to its end: the command that runs what is missing, or what must be changed
+/// where that command would change nothing.
+fn ways_on(results: &Results) -> Vec<String> {
+    let summary = &results.summary;
+    let advice = match summary.standing() {
+        Standing::Passed | Standing::Failed | Standing::Ungated => return Vec::new(),
+        Standing::Incomplete => changes_needed(summary),
+        Standing::OverBudget | Standing::Interrupted => Vec::new(),
+    };
     // Grading again runs nothing that could be resumed.
-    if results.info.graded_from.is_some() {
-        return None;
+    if results.info.graded_from.is_some() || !can_resume(summary) && !advice.is_empty() {
+        return advice;
     }
     let info = RunInfo { run: from_here(results), ..results.info.clone() };
-    Some(one_line(&info.way_on()))
+    advice.into_iter().chain([one_line(&info.way_on())]).collect()
+}
+
+/// Whether running what has no result yet could give one: a trial did not run, or has no verdict for a reason that
+/// may pass.
+fn can_resume(summary: &Summary) -> bool {
+    let may_pass = |why: &String| change_for(why).is_none();
+    summary.standing() != Standing::Incomplete
+        || summary.probes.iter().any(|probe| !probe.fired)
+        || summary.cases.iter().any(|case| case.trials() == 0 || case.not_scored_because.iter().any(may_pass))
+}
+
+/// What must be changed before a run can come to its end: in the evals, or in the command.
+fn changes_needed(summary: &Summary) -> Vec<String> {
+    let mut changes: Vec<String> = Vec::new();
+    for case in &summary.cases {
+        for change in case.not_scored_because.iter().filter_map(|why| change_for(why)) {
+            let id = one_line(&case.id);
+            changes.push(format!("case {id} cannot be scored: {change}"));
+        }
+    }
+    for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
+        let cases = summary.cases.iter().filter(|case| case.suite == gate.suite);
+        let why = match gate.name {
+            GateName::F1 | GateName::Recall => "no case must activate a skill; add one",
+            GateName::Precision => "no run activated a skill; add a case that must activate one",
+            GateName::Accuracy => "no case says whether a skill must be activated; add one",
+            GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
+            GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
+        };
+        // Where trials have no verdict, they may be what the gate lacks.
+        if cases.into_iter().all(|case| case.not_scored == 0 && case.trials() > 0) {
+            changes.push(format!(
+                "gate {} of {} cannot be measured: {why}",
+                gate.name.name(),
+                safe(&gate.suite)
+            ));
+        }
+    }
+    changes.dedup();
+    let more = changes.len().saturating_sub(MOST_EXPLAINED);
+    changes.truncate(MOST_EXPLAINED);
+    changes.extend((more > 0).then(|| format!("and {} of this kind", counted(more, "more problem"))));
+    changes
+}
+
+/// What must be changed where a trial has no verdict for a reason that stays the same however often it runs.
+fn change_for(why: &str) -> Option<&'static str> {
+    if why.contains("it has no required check") {
+        Some("it has no required check; make one of its checks required")
+    } else if why.contains("it has no check") {
+        Some("it has no check; add one")
+    } else if why.contains("only with --allow-network") {
+        Some("it asks whether links answer; run it with --allow-network")
+    } else {
+        None
+    }
 }
 
 /// Those that kept the run from beginning. Of the others the cases tell.
@@ -300,7 +359,8 @@ fn from_here(results: &Results) -> String {
 
 /// The checks for which a trial did not pass: those that must, else all that did not.
 fn deciding(record: &TrialRecord) -> Vec<&CheckResult> {
-    if matches!(record.verdict, Verdict::NotScored(Why::Ended(_))) {
+    // These verdicts do not come from the checks, and have a reason of their own.
+    if matches!(record.verdict, Verdict::NotScored(Why::Ended(_) | Why::InvalidArm(_))) {
         return Vec::new();
     }
     let troubled: Vec<&CheckResult> =

@@ -77,7 +77,9 @@ pub fn mark_activation(activation: &Activation, observation: &Observation, names
         (Expect::Must, Fired::Yes(evidence)) => {
             Finding::new(true, format!("{which} was activated")).with_evidence(evidence.in_words())
         }
-        (Expect::Must, Fired::No) => Finding::new(false, idle),
+        (Expect::Must, Fired::No) => {
+            Finding::new(false, format!("{idle}{}", instead(activation, observation, names)))
+        }
         (Expect::MustNot, Fired::Yes(evidence)) => {
             Finding::new(false, format!("{which} was activated, and must not be"))
                 .with_evidence(evidence.in_words())
@@ -88,6 +90,22 @@ pub fn mark_activation(activation: &Activation, observation: &Observation, names
                 .with_evidence(evidence.in_words())
         }
         (Expect::Either, Fired::No) => Finding::new(true, format!("{idle}, which is fine")),
+    }
+}
+
+/// The skills that were activated although the check is about others, to be told after what was not activated.
+fn instead(activation: &Activation, observation: &Observation, names: &Names) -> String {
+    let mut others: Vec<&str> = Vec::new();
+    for activated in &observation.activated {
+        let name = names.own(&activated.skill);
+        if !activation.skills.iter().any(|skill| skill == name) && !others.contains(&name) {
+            others.push(name);
+        }
+    }
+    match others.as_slice() {
+        [] => String::new(),
+        [one] => format!("; {} was activated instead", excerpt(one, 120)),
+        all => format!("; {} were activated instead", excerpt(&all.join(", "), 120)),
     }
 }
 

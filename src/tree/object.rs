@@ -164,6 +164,11 @@ impl<'n> Object<'n> {
         self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
     }
 
+    /// Whether this key was asked for, so that it means something in this mapping.
+    pub fn knows(&self, key: &str) -> bool {
+        self.asked.iter().any(|asked| *asked == key)
+    }
+
     /// The known key that was perhaps meant by an unknown one, unless it is here as well.
     pub fn perhaps(&self, unknown: &str) -> Option<&'static str> {
         closest(unknown, &self.absent().collect::<Vec<_>>())

@@ -143,3 +143,58 @@ fn an_address_of_the_viewer_takes_the_same_short_id_as_show() {
     );
     assert_eq!(unknown.0, 404);
 }
+
+#[test]
+fn check_does_not_say_ok_of_a_file_with_an_error() {
+    let project = project(EVALS);
+    let ran = project.run(&["check", "."]).exits(0);
+    assert!(ran.stdout.contains("ok e.practicum.yaml"), "{}", ran.stdout);
+    project.write(
+        "gull/evals/evals.json",
+        r#"{"skill_name": "gull", "evals": [{"id": 1, "prompt": "p", "assertions": ["a"], "files": ["no.txt"]}]}"#,
+    );
+    let ran = project.run(&["check", "gull"]).exits(2);
+    assert!(ran.stdout.contains("error["), "{}", ran.stdout);
+    assert!(!ran.stdout.lines().any(|line| line.starts_with("ok ")), "{}", ran.stdout);
+    assert!(ran.stdout.contains("evals.json (skill-creator, 1 case): "), "{}", ran.stdout);
+}
+
+/// A run that cannot come to its end was told to be resumed.
+#[test]
+fn resuming_is_not_advised_where_it_cannot_help() {
+    let project = project(
+        "practicum: 1\nworkspace: empty\nrun: { agents: [echo] }\ncases: [{ id: c, prompt: p, checks: [{ contains: p, required: false }] }]\n",
+    );
+    let ran = project.run(&["run", "."]).exits(3);
+    assert!(ran.stdout.contains("case c cannot be scored: it has no required check"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+}
+
+/// The summary told a failed check, and not that the agent never saw the skill.
+#[test]
+fn a_failed_check_does_not_hide_that_the_arm_is_not_valid() {
+    let project = project(
+        "practicum: 1\nskill: gull\nworkspace: empty\nrun: { agents: [own] }\ncases: [{ id: c, prompt: p, checks: [{ contains: no }] }]\n",
+    );
+    project
+        .write("gull/SKILL.md", "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\n\nkee-ow\n");
+    let lines = [
+        r#"{"type":"start","schema_version":1,"skills":["other"]}"#,
+        r#"{"type":"text","text":"Done."}"#,
+        r#"{"type":"end","ending":"finished"}"#,
+    ];
+    project.write("said.jsonl", &format!("{}\n", lines.join("\n")));
+    let said = project.path().join("said.jsonl");
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/cat\", \"{}\"]\ndecoder = \"practicum-jsonl\"\n",
+            said.display()
+        ),
+    );
+    let ran = project.run(&["run", ".", "--no-probe", "--report", "md=report.md"]).exits(3);
+    let told = "the arm is not valid: the agent could not see the skill gull";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let report = std::fs::read_to_string(project.path().join("report.md")).expect("a report");
+    assert!(report.contains(told), "{report}");
+}

@@ -310,3 +310,47 @@ fn texts_without_an_answered_check_are_not_the_same() {
         project.run(&["compare", "a.txt", "b.txt", "--spec", "e.practicum.yaml", "--json"]).exits(3).json();
     assert_eq!(found["ok"], false, "{found}");
 }
+
+/// F1 is 0 where every run is a false positive, and undefined where none is: the worst mode led.
+#[test]
+fn a_mode_does_not_lead_because_the_others_have_no_f1() {
+    let not =
+        (0..3).map(|n| json!({"prompt": format!("question {n}"), "expectation": "should_not_activate"}));
+    let suite = json!({"name": "birds", "runs_per_case": 1, "skills": [
+        {"name": "gull", "plugin": "birds", "test_cases": not.collect::<Vec<_>>()}]});
+    let project = Project::new(&[
+        ("plugins/birds/skills/gull/SKILL.md", &skill("gull")),
+        ("suites/birds.json", &suite.to_string()),
+        ("agent.sh", OBEDIENT),
+    ]);
+    let agent = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+        agent.display()
+    );
+    project.write("practicum.toml", &settings);
+    let args = ["compare", "suites/birds.json", "--modes", "--agent", "own"];
+    let ran = project.run(&args);
+    assert!(ran.stdout.contains("F1 is undefined in at least one mode"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("forced has the highest"), "{}", ran.stdout);
+    let best = project.run(&[&args[..], &["--json"]].concat()).json()["best"].clone();
+    assert_eq!([&best["by"], &best["leads"]], [&json!("accuracy"), &json!("baseline")], "{best}");
+    // A gate on F1 cannot be measured either, and running it again does not change that.
+    let ran = project.run(&["run", "suites/birds.json", "--agent", "own", "--gate", "f1=0.8"]).exits(3);
+    assert!(
+        ran.stdout.contains("cannot be measured: no case must activate a skill; add one"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+}
+
+#[test]
+fn the_summary_names_the_skill_that_was_activated_instead() {
+    let project = birds();
+    let ran = run(&project, &["run", "suites/birds.json", "--no-probe"]);
+    let told = "gull was not activated; heron was activated instead";
+    assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    let shown = project.run(&["show", "latest", "gull/2-takes-heron"]).exits(0).stdout;
+    assert!(shown.contains(told), "{shown}");
+}

@@ -173,3 +173,111 @@ fn evals_behind_links_and_other_endings_are_not_passed_over_in_silence() {
         assert!(ran.stderr.contains(skipped), "{skipped}: {}", ran.stderr);
     }
 }
+
+/// The problems that `check` finds in a file, as "severity: message (help)".
+fn problems(path: &str, text: &str) -> (Project, Vec<String>) {
+    let project =
+        project(&[("gull/SKILL.md", SKILL), ("plugins/p/skills/gull/SKILL.md", SKILL), (path, text)]);
+    let checked = project.run(&["check", path, "--json"]).json();
+    let found = checked["files"][0]["problems"].as_array().expect("problems").iter().map(|problem| {
+        let word = |key: &str| problem[key].as_str().unwrap_or_default().to_owned();
+        format!("{}: {} ({})", word("severity"), word("message"), word("help"))
+    });
+    let found = found.collect();
+    (project, found)
+}
+
+/// A suite of skill-test with these keys in its only skill, in its only case, and at the top.
+fn skill_test(in_skill: &str, in_case: &str, at_top: &str) -> String {
+    format!(
+        r#"{{"name": "s", "skills": [{{"name": "gull", "plugin": "p", "test_cases":
+            [{{"prompt": "p", "expectation": "must_activate"{in_case}}}]{in_skill}}}]{at_top}}}"#
+    )
+}
+
+/// Negative cases stood under a key that nobody reads, and the run was green without them.
+#[test]
+fn cases_under_an_unknown_key_are_not_lost_in_silence() {
+    let list = r#"[{"prompt": "x", "expectation": "should_not_activate"}, {"query": "y"}]"#;
+    let mut files = Vec::new();
+    for key in ["test_case", "cases", "tests", "anti_cases", "negative_test_cases"] {
+        files.push((key, "suite.json", skill_test(&format!(r#", "{key}": {list}"#), "", ""), "2 cases"));
+    }
+    for key in ["tests", "negatives", "acceptable_cases", "edge_cases"] {
+        files.push((key, "suite.json", skill_test("", "", &format!(r#", "{key}": {list}"#)), "2 cases"));
+    }
+    let nested = format!(r#", "more": {{"easy": {list}, "hard": {list}}}"#);
+    files.push(("more", "suite.json", skill_test("", "", &nested), "4 cases"));
+    for key in ["negative_cases", "negative_evals"] {
+        let evals = format!(
+            r#"{{"skill_name": "gull", "evals": [{{"id": 1, "prompt": "p", "assertions": ["a"]}}], "{key}": {list}}}"#
+        );
+        files.push((key, "gull/evals/evals.json", evals, "2 cases"));
+    }
+    files.push((
+        "negative_prompts",
+        "suite.json",
+        skill_test("", "", r#", "negative_prompts": ["x"]"#),
+        "1 case",
+    ));
+    for (key, path, text, count) in files {
+        let (project, found) = problems(path, &text);
+        let told = format!("warning: {count} below \"{key}\"");
+        assert!(found.iter().any(|one| one.starts_with(&told)), "{key}: {found:#?}");
+        let ran = project.run(&["run", path, "--dry-run"]);
+        assert!(ran.stderr.contains(&format!("{count} below \"{key}\"")), "{key}: {}", ran.stderr);
+    }
+    let (_, found) = problems("suite.json", &skill_test("", "", &format!(r#", "negatives": {list}"#)));
+    assert!(found.iter().any(|one| one.contains("did you mean \"negative_cases\"?")), "{found:#?}");
+}
+
+#[test]
+fn negative_cases_of_one_skill_are_not_left_out() {
+    let list = r#", "negative_cases": [{"prompt": "x", "expectation": "should_not_activate"}]"#;
+    let (project, found) = problems("suite.json", &skill_test(list, "", ""));
+    assert!(!found.iter().any(|one| one.contains("negative_cases")), "{found:#?}");
+    let checked = project.run(&["check", "suite.json", "--json"]).json();
+    assert_eq!(checked["files"][0]["cases"], 2, "{checked}");
+}
+
+#[test]
+fn a_label_under_an_unknown_key_is_not_passed_over() {
+    let (_, found) = problems("suite.json", &skill_test("", r#", "expected": "should_not_activate""#, ""));
+    let told = found.iter().find(|one| one.contains("\"should_not_activate\" under \"expected\""));
+    assert!(
+        told.is_some_and(|one| one.starts_with("warning") && one.contains("\"expectation\"")),
+        "{found:#?}"
+    );
+    // Words about other things are no labels.
+    let (_, found) = problems("suite.json", &skill_test("", r#", "remark": "must be quick""#, ""));
+    assert!(!found.iter().any(|one| one.starts_with("warning")), "{found:#?}");
+}
+
+#[test]
+fn a_misspelt_trigger_key_is_not_explained_as_another_key() {
+    let spec = r#"{"skill_name": "gull", "assertions": [{"id": "a", "type": "contains", "needle": "done"}],
+        "trigger_test": {"should_trigger": ["x"]}}"#;
+    let (_, found) = problems("gull/SKILL.eval.json", spec);
+    assert!(found.iter().any(|one| one.contains("did you mean \"trigger_tests\"?")), "{found:#?}");
+    assert!(!found.iter().any(|one| one.contains("say it with")), "{found:#?}");
+}
+
+/// The agent was paid for runs that nothing could score.
+#[test]
+fn a_case_without_a_check_does_not_start_an_agent() {
+    for text in ["{}", r#"{"skill_name": "gull"}"#, r#"{"test_args": "x"}"#] {
+        let (project, found) = problems("gull/gull.eval.json", text);
+        let told =
+            found.iter().find(|one| one.contains("has no check")).unwrap_or_else(|| panic!("{found:#?}"));
+        assert!(told.starts_with("warning") && told.contains("\"grading_criteria\""), "{told}");
+        project.write(
+            "practicum.toml",
+            "sandbox = \"off\"\nagent = \"own\"\n[agents.own]\ncommand = [\"/bin/touch\", \"../../../../started\"]\n",
+        );
+        let ran = project.run(&["run", "gull/gull.eval.json"]).exits(3);
+        assert!(ran.stderr.contains("it has no check"), "{}", ran.stderr);
+        assert!(ran.stdout.contains("the agent was not started"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("it has no check; add one"), "{}", ran.stdout);
+        assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+    }
+}

@@ -20,7 +20,12 @@ fn suite() -> Mapping {
     let skill = Mapping::open()
         .must("name", "The skill's name, as the agent lists it.", shape::filled())
         .must("plugin", "The plugin that the skill is in.", shape::filled())
-        .must("test_cases", "Prompts about this skill.", shape::list(case(&LABELS)));
+        .must("test_cases", "Prompts about this skill.", shape::list(case(&LABELS)))
+        .may(
+            "negative_cases",
+            "Prompts for which the agent must not activate this skill.",
+            shape::list(case(NEGATIVE_LABELS)),
+        );
     about()
         .must("name", "What the suite is called.", shape::filled())
         .must("skills", "The skills under test, with their cases.", shape::some(skill))
