@@ -16,7 +16,7 @@ use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
 use crate::model::SandboxMode;
-use crate::own_files::{self, OwnFiles};
+use crate::own_files::{self, FoundFiles, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::Plan;
 use crate::report::safe;
@@ -138,7 +138,7 @@ const MOST_NAMED: usize = 5;
 
 /// What is not staged because of what it holds, in words.
 fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
-    let (written, evals) = hidden.left_out();
+    let FoundFiles { written, evals, results } = hidden.left_out();
     let named = |paths: &[PathBuf]| {
         let names = paths
             .iter()
@@ -153,6 +153,7 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
     let told = [
         (&written, "file that practicum wrote is", "files that practicum wrote are"),
         (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
+        (&results, "file with results of evals is", "files with results of evals are"),
     ];
     let some = told.into_iter().filter(|(paths, ..)| !paths.is_empty());
     some.map(|(paths, one, many)| {
