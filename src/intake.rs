@@ -136,8 +136,16 @@ pub fn missing(suite: &Suite) -> Missing {
     }
     for case in &suite.cases {
         let files = case.room.files.iter().map(|file| &file.from).chain(&case.room.overlays);
-        for path in files.filter(|path| !path.exists()) {
-            let why = format!("{} does not exist", path.display());
+        for path in files {
+            let why = match path.metadata() {
+                Err(_) => "does not exist",
+                // A pipe or a device has no end that a copy could reach.
+                Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+                    "is neither a regular file nor a folder"
+                }
+                Ok(_) => continue,
+            };
+            let why = format!("{} {why}", path.display());
             missing.files.entry(case.id.clone()).or_default().push(why);
         }
     }
@@ -202,12 +210,10 @@ pub fn settle(
         }
         if let Some(base) = chosen_workspace(&settings.workspace, &suite) {
             project = project_of_workspace(base, &suite, project);
-            let is_home = Some(project.as_path()) == layers.environment().get("HOME").map(Path::new);
-            let is_project = ["practicum.toml", ".git"].iter().any(|name| project.join(name).exists());
-            if base == Base::Project && is_home && !is_project {
-                problems.push("the project is your home folder, which is not copied for agents".to_owned());
-            }
             suite.cases.iter_mut().for_each(|case| case.room.base = base);
+        }
+        if suite.cases.iter().any(|case| case.room.base == Base::Project) && is_bare_home(&project, layers) {
+            problems.push("the project is your home folder, which is not copied for agents".to_owned());
         }
         if suite.skills.is_empty() {
             notices.push(format!(
@@ -275,6 +281,14 @@ fn chosen_workspace(setting: &Setting<Option<Base>>, suite: &Suite) -> Option<Ba
         }
     };
     setting.value.filter(|_| decides)
+}
+
+/// Whether a project is the user's home folder, and nothing in it says that it is a project.
+fn is_bare_home(project: &Path, layers: &Layers) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let home = layers.environment().get("HOME");
+    let is_home = home.is_some_and(|home| real(Path::new(home)) == real(project));
+    is_home && !["practicum.toml", ".git"].iter().any(|name| project.join(name).exists())
 }
 
 /// Evals that lie elsewhere are tried in the project of their skill.

@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("settings", &["model", "tree", "agents"]),
     ("probe", &["model"]),
     ("plan", &["model", "probe", "settings"]),
-    ("own_files", &["model"]),
+    ("own_files", &["model", "tree"]),
     ("stage", &["model", "own_files", "project_files", "skill"]),
     ("observe", &["model", "agents"]),
     ("gateway", &["model", "tree", "llm"]),

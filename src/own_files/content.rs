@@ -4,9 +4,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::Kind;
+use super::{Kind, eval_document};
 
 /// The comment that ends, or begins, what is written in formats that have comments.
 pub const MARK: &str = "<!-- written by practicum -->";
@@ -50,11 +50,14 @@ pub fn look_at(path: &Path, length: u64) -> Kind {
     if tail.lines().any(|line| is_mark(line) || names_record(line)) {
         return Kind::Written;
     }
-    if head.trim_start().starts_with('{') {
-        return document(path);
+    if head.trim_start().starts_with('{') && is_written_document(path) {
+        return Kind::Written;
     }
     let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
-    if is_yaml && head.lines().any(names_format) { Kind::Evals } else { Kind::Other }
+    match is_yaml && head.lines().any(names_format) {
+        true => Kind::Evals,
+        false => eval_document::look_at(path, length),
+    }
 }
 
 /// Whether a line can only be ours: the mark alone, or the first element of our JUnit report.
@@ -75,22 +78,14 @@ fn names_format(line: &str) -> bool {
     value.is_some_and(|value| value.trim().parse::<u32>().is_ok())
 }
 
-/// One JSON document, or the first of several lines of them.
-fn document(path: &Path) -> Kind {
-    let Ok(file) = File::open(path) else { return Kind::Other };
+/// Whether the first JSON document of a file is one that only this program writes.
+fn is_written_document(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return false };
     let reader = BufReader::new(file.take(LARGEST_DOCUMENT));
     let mut values = serde_json::Deserializer::from_reader(reader).into_iter::<Value>();
-    let Some(Ok(Value::Object(object))) = values.next() else { return Kind::Other };
+    let Some(Ok(Value::Object(object))) = values.next() else { return false };
     let has = |keys: &[&str]| keys.iter().all(|key| object.contains_key(*key));
-    match () {
-        () if DOCUMENTS.iter().any(|keys| has(keys)) => Kind::Written,
-        () if is_native(&object) => Kind::Evals,
-        () => Kind::Other,
-    }
-}
-
-fn is_native(object: &Map<String, Value>) -> bool {
-    object.get("practicum").is_some_and(Value::is_number) && object.contains_key("cases")
+    DOCUMENTS.iter().any(|keys| has(keys))
 }
 
 /// A part of a file as text; `None` if it has bytes that no text has.

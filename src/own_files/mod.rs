@@ -7,6 +7,7 @@
 //! they decide nothing.
 
 mod content;
+mod eval_document;
 mod written;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -50,9 +51,22 @@ struct Seen {
 enum Kind {
     /// Written by this program, and nobody's work.
     Written,
-    /// Evals in the native format, which an agent must not see either.
+    /// Evals of any format, or a script of the gateway, which an agent must not see either.
     Evals,
+    /// What came of evals, as other tools write it too.
+    Results,
     Other,
+}
+
+/// Files that agents must not see because of what they hold.
+#[derive(Debug, Clone, Default)]
+pub struct FoundFiles {
+    /// Written by this program.
+    pub written: Vec<PathBuf>,
+    /// Evals of any format, and scripts of the gateway.
+    pub evals: Vec<PathBuf>,
+    /// Results of evals.
+    pub results: Vec<PathBuf>,
 }
 
 impl OwnFiles {
@@ -68,21 +82,21 @@ impl OwnFiles {
         self.kind(path) == Kind::Written
     }
 
-    /// The same, or whether it holds evals.
+    /// Whether this program wrote the file, or whether it holds evals or their results.
     pub fn has_or_is_evals(&self, path: &Path) -> bool {
         self.kind(path) != Kind::Other
     }
 
-    /// Those that were asked for and found: written by this program, and evals.
-    pub fn found(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
-        let Ok(seen) = self.seen.lock() else { return (Vec::new(), Vec::new()) };
+    /// The files that were asked for and found.
+    pub fn found(&self) -> FoundFiles {
+        let Ok(seen) = self.seen.lock() else { return FoundFiles::default() };
         let of = |wanted: Kind| {
             let fitting = seen.iter().filter(|(_, seen)| seen.kind == wanted);
             let mut paths: Vec<PathBuf> = fitting.map(|(path, _)| path.clone()).collect();
             paths.sort();
             paths
         };
-        (of(Kind::Written), of(Kind::Evals))
+        FoundFiles { written: of(Kind::Written), evals: of(Kind::Evals), results: of(Kind::Results) }
     }
 
     fn kind(&self, path: &Path) -> Kind {

@@ -2,10 +2,33 @@ use std::io::Read;
 use std::path::Path;
 
 /// Folders in which tools keep keys and passwords.
-const FOLDERS: [&str; 7] = [".aws", ".azure", ".gcloud", ".gnupg", ".kube", ".password-store", ".ssh"];
+const FOLDERS: &[&str] = &[
+    ".aws",
+    ".azure",
+    ".docker",
+    ".gcloud",
+    ".gnupg",
+    ".kube",
+    ".oci",
+    ".password-store",
+    ".ssh",
+    "keyrings",
+    "secrets",
+];
 
 /// Files that tools keep keys and passwords in.
-const FILES: [&str; 16] = [
+const FILES: &[&str] = &[
+    ".bash_history",
+    ".claude.json",
+    ".databrickscfg",
+    ".kubeconfig",
+    ".terraformrc",
+    ".zsh_history",
+    "env.local",
+    "keystore.properties",
+    "local.settings.json",
+    "rclone.conf",
+    "settings.local.json",
     ".boto",
     ".credentials.json",
     ".dockercfg",
@@ -24,9 +47,15 @@ const FILES: [&str; 16] = [
     "oauth_creds.json",
 ];
 
-const BEGINNINGS: [&str; 6] = [".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret"];
+const BEGINNINGS: &[&str] = &[".env", "id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "client_secret"];
 
-const ENDINGS: [&str; 13] = [
+const ENDINGS: &[&str] = &[
+    "-key.json",
+    "_ecdsa",
+    "_ed25519",
+    "_rsa",
+    ".tfstate",
+    ".tfstate.backup",
     ".env",
     ".jks",
     ".kdbx",
@@ -43,7 +72,8 @@ const ENDINGS: [&str; 13] = [
 ];
 
 /// Names that are credentials as data, and the subject of a source file or a document otherwise.
-const DATA: [&str; 3] = ["credentials", "secrets", "secret"];
+const DATA: &[&str] =
+    &["credentials", "secrets", "secret", "apikey", "apikeys", "api_key", "api_keys", "api-key", "api-keys"];
 const DATA_ENDINGS: [&str; 10] =
     ["", "json", "yaml", "yml", "toml", "ini", "xml", "csv", "txt", "properties"];
 
@@ -64,7 +94,16 @@ pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
         || ENDINGS.iter().any(|end| name.ends_with(end))
         || is_data
         || of_service
+        || is_in_folder_of_tool(path, name)
         || kind.is_file() && says_so(path, name, ending)
+}
+
+/// Whether a file with a common name lies where a tool keeps its login.
+fn is_in_folder_of_tool(path: &Path, name: &str) -> bool {
+    let folder =
+        path.parent().and_then(Path::file_name).map(|folder| folder.to_string_lossy().to_lowercase());
+    let places = [(".codex", "auth.json"), ("gh", "hosts.yml"), (".m2", "settings.xml")];
+    places.iter().any(|(place, file)| folder.as_deref() == Some(*place) && name == *file)
 }
 
 /// Whether a file whose name decides nothing holds a token or a private key.
@@ -72,7 +111,17 @@ fn says_so(path: &Path, name: &str, ending: &str) -> bool {
     let words: &[&str] = match name {
         ".npmrc" | ".yarnrc" => &["_auth", "_password"],
         ".yarnrc.yml" => &["npmauthtoken", "npmauthident"],
-        _ if ["", "txt", "priv", "crt", "cer"].contains(&ending) => {
+        "auth.json" | "token.json" | "tokens.json" => &[
+            "access_token",
+            "refresh_token",
+            "id_token",
+            "api_key",
+            "apikey",
+            "client_secret",
+            "password",
+            "\"auth\"",
+        ],
+        _ if ["", "asc", "txt", "priv", "crt", "cer"].contains(&ending) => {
             return beginning_of(path, 64).is_some_and(|text| {
                 text.trim_start().starts_with("-----begin") && text.contains("private key")
             });
@@ -127,6 +176,20 @@ mod tests {
             ("environment.yaml", "", false),
             ("keyboard.py", "", false),
             ("README.md", "", false),
+            ("deploy_ed25519", "", true),
+            ("my-key.json", "", true),
+            ("terraform.tfstate", "", true),
+            ("API_KEY.txt", "", true),
+            ("api_key.py", "", false),
+            (".claude.json", "", true),
+            ("settings.local.json", "", true),
+            ("auth.json", "{\"access_token\": \"a\"}", true),
+            ("auth.json", "{\"route\": \"/login\"}", false),
+            ("token.json", "{\"refresh_token\": \"a\"}", true),
+            ("token.json", "{\"color\": \"red\"}", false),
+            ("key.asc", "-----BEGIN PGP PRIVATE KEY BLOCK-----", true),
+            ("key.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----", false),
+            ("hosts.yml", "all:", false),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("write");
@@ -138,7 +201,15 @@ mod tests {
     #[test]
     fn folders_and_links_are_known_by_their_names() {
         let folder = tempfile::tempdir().expect("a folder");
-        for (name, expected) in [(".ssh", true), (".aws", true), (".env", true), ("secrets", false)] {
+        for (name, expected) in [
+            (".ssh", true),
+            (".aws", true),
+            (".env", true),
+            ("secrets", true),
+            (".docker", true),
+            ("keyrings", true),
+            ("tokens", false),
+        ] {
             let path = folder.path().join(name);
             std::fs::create_dir(&path).expect("create");
             let kind = path.symlink_metadata().expect("metadata").file_type();

@@ -16,6 +16,10 @@ pub fn fixture(fixture: &Fixture, folder: &Path, hidden: &Hidden) -> Result<(), 
     if metadata.is_dir() {
         return copy_tree(&fixture.from, &to, &|path| hidden.covers_as_own(path));
     }
+    if !metadata.is_file() {
+        let error = std::io::Error::other("it is neither a regular file nor a folder");
+        return Err(StageError::io("copying", &fixture.from)(error));
+    }
     if std::fs::symlink_metadata(&to).is_ok_and(|old| old.is_symlink()) {
         std::fs::remove_file(&to).map_err(StageError::io("replacing", &to))?;
     }

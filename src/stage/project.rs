@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use super::{StageError, layers};
 use crate::model::SkillRef;
-use crate::own_files::OwnFiles;
+use crate::own_files::{FoundFiles, OwnFiles};
 use crate::project_files::ProjectFiles;
 use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 
@@ -42,8 +42,8 @@ impl Hidden {
     }
 
     /// The files that were left out because of what they hold, and not by their names or because this run
-    /// is about them: those that this program wrote, and evals.
-    pub fn left_out(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    /// is about them.
+    pub fn left_out(&self) -> FoundFiles {
         self.own.found()
     }
 }

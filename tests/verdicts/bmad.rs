@@ -236,3 +236,30 @@ fn a_fixture_does_not_replace_the_skill_under_test() {
     let (_, found) = staged(&project, "evals/brief/evals.json");
     assert!(names(&found).contains(&"docs/a.md"), "{found:?}");
 }
+
+#[test]
+fn a_pipe_a_device_or_a_link_out_is_not_given_to_an_agent() {
+    let suite = |file: &str| {
+        format!(
+            "practicum: 1\nskill: ../skills/brief\nworkspace: empty\ncases:\n  - {{ id: a, prompt: p, files: [{file}], checks: [{{ contains: x }}] }}\n"
+        )
+    };
+    let project = project(&[]);
+    let outside = tempfile::NamedTempFile::new().expect("a file");
+    project.write("evals/e.practicum.yaml", &suite("pipe"));
+    let at = |name: &str| project.path().join("evals").join(name);
+    let made = std::process::Command::new("mkfifo").arg(at("pipe")).status().expect("mkfifo");
+    assert!(made.success());
+    std::os::unix::fs::symlink("/dev/zero", at("zero")).expect("linked");
+    std::os::unix::fs::symlink(outside.path(), at("out")).expect("linked");
+    let checked = project.run(&["check", "evals"]).exits(2).stdout;
+    assert!(checked.contains("neither a regular file nor a folder"), "{checked}");
+    let ran = project.run(&["run", "evals", "--agent", "own"]).exits(3);
+    assert!(ran.stderr.contains("neither a regular file nor a folder"), "{}", ran.stderr);
+    for name in ["zero", "out"] {
+        project.write("evals/e.practicum.yaml", &suite(name));
+        let checked = project.run(&["check", "evals"]).exits(2).stdout;
+        assert!(checked.contains("is a link that leads out of the project"), "{name}: {checked}");
+        project.run(&["run", "evals", "--agent", "own"]).exits(2);
+    }
+}

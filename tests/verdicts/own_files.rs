@@ -213,3 +213,58 @@ fn the_version_that_was_only_compared_with_is_in_no_trend() {
     };
     assert_eq!((points(&[]), points(&["--earlier-versions"])), (1, 2));
 }
+
+/// Files of every format with the answer in them, in the skill and in the project, under names that say nothing.
+#[test]
+fn an_agent_does_not_find_its_answers_in_evals_of_other_formats() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    let skillet = "timestamp: t\nname: n\nprompt: speak\nexpected: says marzipan\n";
+    let skill_creator =
+        r#"{"skill_name": "gull", "evals": [{"id": 1, "prompt": "p", "expectations": ["marzipan"]}]}"#;
+    let grading = r#"{"expectations": [{"text": "marzipan", "passed": true, "evidence": "e"}], "summary": {"passed": 1}}"#;
+    for (path, text) in [
+        ("skills/gull/001.yaml", skillet),
+        ("skills/gull/references/old.yaml.bak", skillet),
+        ("loose.yaml", skillet),
+        ("my-evals/b.yml", skillet),
+        ("skills/gull/evals.json.bak", skill_creator),
+        ("quality/evals.v1.json", skill_creator),
+        ("trigger-eval.json", r#"[{"query": "marzipan", "should_trigger": true}]"#),
+        ("tests/cases.json", r#"{"skills": [{"name": "gull", "test_cases": [{"prompt": "marzipan"}]}]}"#),
+        ("two.json", r#"{"cases": [{"id": "a", "expectations": [{"criterion": "marzipan"}]}]}"#),
+        ("three.json", r#"{"cases": [{"input": "p", "rubric": ["marzipan"]}]}"#),
+        ("spec.json", r#"{"skill_name": "gull", "assertions": [{"type": "contains", "value": "marzipan"}]}"#),
+        ("skills/gull/assets/one.json", r#"{"practicum": 1, "cases": [{"id": "marzipan"}]}"#),
+        ("mock.yaml", "practicum_script: 1\ndefault: marzipan\n"),
+        ("results/grading.json", grading),
+        (
+            "results/b.json",
+            r#"{"run_summary": {"with_skill": {"pass_rate": {"mean": 1}}}, "notes": ["marzipan"]}"#,
+        ),
+    ] {
+        project.write(path, text);
+    }
+    changes_nothing(&project, &first, "evals of every format");
+    let told = project.run(&["run", "evals"]).exits(1).stderr;
+    assert!(told.contains("13 eval files beside those of this run are not staged"), "{told}");
+    assert!(told.contains("2 files with results of evals are not staged"), "{told}");
+    // Data that only looks a little like it stays.
+    project.write("tests/table.json", r#"{"cases": [{"input": "a", "expected": "b"}]}"#);
+    project.run(&["run", "evals"]).exits(1);
+    assert!(said(&project).contains("./tests/table.json"), "{}", said(&project));
+}
+
+#[test]
+fn the_folder_of_the_evals_is_not_staged_whatever_it_is_called() {
+    let project = project();
+    project.write("tests/deep/e.practicum.yaml", &EVALS.replace("../skills", "../../skills"));
+    project.write("tests/deep/given/letter.txt", "Dear all,\n");
+    project.write("tests/deep/notes/answers.md", "It is marzipan.\n");
+    project.write("tests/unit.py", "pass\n");
+    project.run(&["run", "tests/deep"]).exits(1);
+    let said = said(&project);
+    assert!(said.contains("./given/letter.txt") && said.contains("./tests/unit.py"), "{said}");
+    assert!(!said.contains("answers.md"), "{said}");
+}

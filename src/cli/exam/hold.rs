@@ -17,9 +17,9 @@ use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
 use crate::model::SandboxMode;
-use crate::own_files::{self, OwnFiles};
+use crate::own_files::{self, FoundFiles, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::report::safe;
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
@@ -142,7 +142,7 @@ const MOST_NAMED: usize = 5;
 
 /// What is not staged because of what it holds, in words.
 fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
-    let (written, evals) = hidden.left_out();
+    let FoundFiles { written, evals, results } = hidden.left_out();
     let named = |paths: &[PathBuf]| {
         let names = paths
             .iter()
@@ -157,6 +157,7 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
     let told = [
         (&written, "file that practicum wrote is", "files that practicum wrote are"),
         (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
+        (&results, "file with results of evals is", "files with results of evals are"),
     ];
     let some = told.into_iter().filter(|(paths, ..)| !paths.is_empty());
     some.map(|(paths, one, many)| {
@@ -222,9 +223,21 @@ impl Errand {
             skills.filter_map(|skill| skill.path.as_deref())
         });
         let projects = self.plan.suites.iter().map(|planned| planned.project.as_path());
+        let folders = self.plan.suites.iter().filter_map(folder_of_evals);
         let own = OwnFiles::around(projects.chain(skills).chain([self.project.as_path()]));
-        Hidden::new(suites.chain(given.filter_map(absolute))).and_own(own)
+        Hidden::new(suites.chain(folders).chain(given.filter_map(absolute))).and_own(own)
     }
+}
+
+/// The folder that a suite's file lies in, with its fixtures and notes, unless that is the project, a skill, or
+/// a folder around one of them.
+fn folder_of_evals(planned: &Planned) -> Option<PathBuf> {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let folder = real(planned.suite.origin.path.parent()?);
+    let skills = planned.suite.skills.iter().chain(&planned.suite.rivals);
+    let mut roots = skills.filter_map(|skill| skill.path.as_deref()).chain([planned.project.as_path()]);
+    let is_around = roots.any(|root| real(root).starts_with(&folder));
+    (!is_around && planned.suite.origin.path.is_file()).then_some(folder)
 }
 
 fn absolute(path: &PathBuf) -> Option<PathBuf> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::super::Place;
-use super::super::reading::{skill_at, tell_missing};
+use super::super::reading::{leads_out_of, skill_at, tell_missing};
 use super::checks::{self, CaseChecks};
 use super::{about_skill, policy};
 use crate::model::{
@@ -47,6 +47,7 @@ pub fn suite(source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> O
     let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
     let surroundings = Surroundings {
         folder,
+        project: &place.project,
         base: base.unwrap_or(Base::Project),
         skills: &names,
         first_seen: HashMap::new(),
@@ -251,6 +252,7 @@ pub fn duration(
 /// What every case of a file shares.
 struct Surroundings<'s> {
     folder: &'s Path,
+    project: &'s Path,
     base: Base,
     skills: &'s [String],
     first_seen: HashMap<String, Span>,
@@ -357,6 +359,15 @@ impl Surroundings<'_> {
         let from: PathBuf = tidy(&self.folder.join(from));
         if !from.exists() {
             diagnostics.warning("file-not-found", node.span, format!("{} does not exist", from.display()));
+        }
+        if leads_out_of(self.project, &from) {
+            diagnostics.error_help(
+                "escaping-path",
+                node.span,
+                format!("{} is a link that leads out of the project", from.display()),
+                "put a copy there: what an agent is given goes to a model",
+            );
+            return None;
         }
         Some(Fixture { from, to, access: if mutable { Access::Mutable } else { Access::ReadOnly } })
     }

@@ -50,6 +50,11 @@ fn real(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
+/// Whether a path is a link, or goes through one, that leads out of a project it seems to lie in.
+pub fn leads_out_of(project: &Path, path: &Path) -> bool {
+    (path.is_symlink() || path.starts_with(project)) && !real(path).starts_with(real(project))
+}
+
 /// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
 /// because checking and converting go on without it; running does not.
 pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagnostics) -> Vec<Fixture> {

@@ -13,7 +13,7 @@ pub use expected_activation::{
     expected_beside, read as expected_activation, says_activation, schema as activation_schema,
     schema_conditions as activation_conditions,
 };
-pub use fixtures::{Below, Files, fixtures};
+pub use fixtures::{Below, Files, fixtures, leads_out_of};
 pub use ids::{Ids, slug};
 pub use kept::Kept;
 pub use skills::{Hint, at as skill_at, beside as skill_beside, is_skill, tell_missing};
