@@ -60,10 +60,13 @@ pub fn leave_criteria_open(
     })
 }
 
+/// Leaves checks out of a case; the second argument says of each check whether it is wanted.
+type LeaveOut = fn(&mut Case, &mut dyn FnMut(&Check) -> bool);
+
 fn choose(
     suites: &mut [Planned],
     wanted: &[String],
-    leave_out: fn(&mut Case, &mut dyn FnMut(&Check) -> bool),
+    leave_out: LeaveOut,
 ) -> Result<Option<OnlyCriteria>, IntakeError> {
     if wanted.is_empty() {
         return Ok(None);

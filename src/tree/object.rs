@@ -166,7 +166,7 @@ impl<'n> Object<'n> {
 
     /// Whether this key was asked for, so that it means something in this mapping.
     pub fn knows(&self, key: &str) -> bool {
-        self.asked.iter().any(|asked| *asked == key)
+        self.asked.contains(&key)
     }
 
     /// The known key that was perhaps meant by an unknown one, unless it is here as well.

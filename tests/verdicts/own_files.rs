@@ -257,13 +257,13 @@ fn an_agent_does_not_find_its_answers_in_evals_of_other_formats() {
 }
 
 #[test]
-fn the_folder_of_the_evals_is_not_staged_whatever_it_is_called() {
+fn the_folder_that_is_named_as_evals_is_not_staged_whatever_it_is_called() {
     let project = project();
     project.write("tests/deep/e.practicum.yaml", &EVALS.replace("../skills", "../../skills"));
     project.write("tests/deep/given/letter.txt", "Dear all,\n");
     project.write("tests/deep/notes/answers.md", "It is marzipan.\n");
     project.write("tests/unit.py", "pass\n");
-    project.run(&["run", "tests/deep"]).exits(1);
+    project.run(&["run", "skills/gull", "--evals", "tests/deep"]).exits(1);
     let said = said(&project);
     assert!(said.contains("./given/letter.txt") && said.contains("./tests/unit.py"), "{said}");
     assert!(!said.contains("answers.md"), "{said}");

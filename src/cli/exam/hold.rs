@@ -19,7 +19,7 @@ use crate::key::Keys;
 use crate::model::SandboxMode;
 use crate::own_files::{self, FoundFiles, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::report::safe;
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
@@ -223,21 +223,21 @@ impl Errand {
             skills.filter_map(|skill| skill.path.as_deref())
         });
         let projects = self.plan.suites.iter().map(|planned| planned.project.as_path());
-        let folders = self.plan.suites.iter().filter_map(folder_of_evals);
+        let folder = self.folder_of_evals();
         let own = OwnFiles::around(projects.chain(skills).chain([self.project.as_path()]));
-        Hidden::new(suites.chain(folders).chain(given.filter_map(absolute))).and_own(own)
+        Hidden::new(suites.chain(folder).chain(given.filter_map(absolute))).and_own(own)
     }
-}
 
-/// The folder that a suite's file lies in, with its fixtures and notes, unless that is the project, a skill, or
-/// a folder around one of them.
-fn folder_of_evals(planned: &Planned) -> Option<PathBuf> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let folder = real(planned.suite.origin.path.parent()?);
-    let skills = planned.suite.skills.iter().chain(&planned.suite.rivals);
-    let mut roots = skills.filter_map(|skill| skill.path.as_deref()).chain([planned.project.as_path()]);
-    let is_around = roots.any(|root| real(root).starts_with(&folder));
-    (!is_around && planned.suite.origin.path.is_file()).then_some(folder)
+    /// The folder that `--evals` names, with its fixtures and notes, unless the project or a skill lies in it.
+    fn folder_of_evals(&self) -> Option<PathBuf> {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let folder = real(self.ask.evals.as_deref().filter(|evals| evals.is_dir())?);
+        let suites = || self.plan.suites.iter();
+        let skills = suites().flat_map(|planned| planned.suite.skills.iter().chain(&planned.suite.rivals));
+        let projects = suites().map(|planned| planned.project.as_path());
+        let mut roots = skills.filter_map(|skill| skill.path.as_deref()).chain(projects);
+        (!roots.any(|root| real(root).starts_with(&folder))).then_some(folder)
+    }
 }
 
 fn absolute(path: &PathBuf) -> Option<PathBuf> {
