@@ -38,13 +38,9 @@ impl Reading {
             if let Some(skill) = &self.skill {
                 suite.put_under_test(skill.clone());
             }
-            let skills = missing(&suite).skills;
-            let diagnostics = &mut lowered.diagnostics;
-            for (case, why) in unfit_fixtures(&suite) {
-                diagnostics.error("unfit-file", None, format!("case {case}: {}", why.join("; ")));
-            }
-            if !skills.is_empty() && !diagnostics.raise_to_errors(&SKILL_CODES) {
-                skills.into_iter().for_each(|why| diagnostics.error("skill-not-found", None, why));
+            // What has no warning yet is told when the suite is put together.
+            if !missing(&suite).skills.is_empty() {
+                lowered.diagnostics.raise_to_errors(&SKILL_CODES);
             }
         }
     }
@@ -53,9 +49,15 @@ impl Reading {
     /// only the cases that need what is missing cannot run.
     pub fn refuse_missing_files(&mut self) {
         for Loaded { lowered, .. } in &mut self.files {
-            let Some(suite) = &lowered.suite else { continue };
-            let Missing { files, .. } = missing(suite);
+            let Some(mut suite) = lowered.suite.clone() else { continue };
+            if let Some(skill) = &self.skill {
+                suite.put_under_test(skill.clone());
+            }
+            let Missing { files, .. } = missing(&suite);
             let diagnostics = &mut lowered.diagnostics;
+            for (case, why) in unfit_fixtures(&suite) {
+                diagnostics.error("unfit-file", None, format!("case {case}: {}", why.join("; ")));
+            }
             if !files.is_empty() && !diagnostics.raise_to_errors(&["file-not-found"]) {
                 for (case, why) in files {
                     diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));

@@ -130,7 +130,9 @@ impl OwnFiles {
         let content = content::look_at(path, metadata.len());
         let same_length = || self.written.has_length(metadata.len());
         match content {
-            Kind::Other if same_length() && self.written.has(&digest(path)) => Kind::Written,
+            Kind::Other | Kind::Evals | Kind::Results if same_length() && self.written.has(&digest(path)) => {
+                Kind::Written
+            }
             kind => kind,
         }
     }
