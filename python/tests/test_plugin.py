@@ -10,7 +10,7 @@ GOOD = """\
 **1. order_id** 1001 to 1009
 **2. placed** 2026-01-04 to 2026-03-01
 **3. country** AT to PL
-**4. total_eur** 3 to 90
+**4. total_eur** amount, 1 missing, 3 to 90
 ## Oddities
 1003 is there twice; 2026-02-30 in line 6 is no date.
 """
