@@ -270,14 +270,15 @@ fn a_case_without_a_check_does_not_start_an_agent() {
         let told =
             found.iter().find(|one| one.contains("has no check")).unwrap_or_else(|| panic!("{found:#?}"));
         assert!(told.starts_with("warning") && told.contains("\"grading_criteria\""), "{told}");
-        project.write(
-            "practicum.toml",
-            "sandbox = \"off\"\nagent = \"own\"\n[agents.own]\ncommand = [\"/bin/touch\", \"../../../../started\"]\n",
-        );
+        let started = project.path().join("started");
+        let agent = format!("command = [\"/bin/touch\", \"{}\"]\n", started.display());
+        project
+            .write("practicum.toml", &format!("sandbox = \"off\"\nagent = \"own\"\n[agents.own]\n{agent}"));
         let ran = project.run(&["run", "gull/gull.eval.json"]).exits(3);
         assert!(ran.stderr.contains("it has no check"), "{}", ran.stderr);
         assert!(ran.stdout.contains("the agent was not started"), "{}", ran.stdout);
         assert!(ran.stdout.contains("it has no check; add one"), "{}", ran.stdout);
         assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
+        assert!(!started.exists(), "an agent was started for {text}");
     }
 }
