@@ -111,6 +111,21 @@ fn named(reason: Reason, paths: &[PathBuf]) -> String {
     format!("{count} {} ({})", if count == 1 { one } else { several }, names.join(", "))
 }
 
+/// Whether a file, folder or link holds keys or passwords, wherever it lies. A folder that is a skill is none of
+/// credentials, whatever its name is.
+pub fn is_credential(path: &Path) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    name.is_some_and(|name| credentials::is_credential(path, &name, metadata.file_type()))
+}
+
+/// Whether a file or folder of this name belongs to version control, whose history holds evals. A worktree or
+/// submodule has a file of such a name.
+pub fn is_version_control(path: &Path) -> bool {
+    let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+    name.is_some_and(|name| [".git", ".hg", ".svn", ".jj", ".bzr", "cvs"].contains(&name.as_str()))
+}
+
 /// Whether a path holds this program's own records, which are no part of any project.
 fn is_own_record(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == ".practicum")
@@ -120,8 +135,7 @@ fn is_own_record(path: &Path) -> bool {
 /// name is not enough, by what it says.
 fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> Option<Reason> {
     let name = path.file_name()?.to_string_lossy().to_lowercase();
-    // A worktree or submodule has a file of this name.
-    if [".git", ".hg", ".svn", ".jj", ".bzr", "cvs"].contains(&name.as_str()) {
+    if is_version_control(path) {
         return Some(Reason::VersionControl);
     }
     if credentials::is_credential(path, &name, kind) {

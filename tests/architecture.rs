@@ -17,7 +17,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("project_files", &["skill"]),
     ("discover", &["skill"]),
     ("git_ref", &["skill"]),
-    ("versions", &["model", "git_ref", "own_files", "skill"]),
+    ("versions", &["model", "git_ref", "own_files", "project_files", "skill"]),
     ("first_evals", &["skill", "tree"]),
     ("quality", &["model", "skill"]),
     ("builtin", &["model", "tree", "skill", "llm"]),

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::model::{Base, Suite};
-use crate::project_files::ProjectFiles;
-use crate::skill::{Skill, links_out};
+use crate::project_files::{ProjectFiles, is_credential};
+use crate::skill::{Form, Skill, links_out};
 
 /// What is said of projects, each of which is looked through once.
 #[derive(Debug, Default)]
@@ -15,7 +15,17 @@ impl ProjectNotices {
     /// What is not copied of the project, if cases of the suite get a copy of it.
     pub fn not_copied(&mut self, suite: &Suite, project: &Path) -> Option<String> {
         let gets_it = suite.cases.iter().any(|case| case.room.base == Base::Project);
-        let look = || ProjectFiles::of(project, &|_, _| false).left_out_in_words();
+        // What skills are staged without is told of the skills.
+        let skills = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
+        let skills = skills.filter_map(|path| Skill::read(path).ok());
+        let folders: Vec<PathBuf> = skills
+            .filter(|skill| skill.form == Form::Folder)
+            .map(|skill| skill.folder().to_owned())
+            .collect();
+        let of_skill = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        let look = || {
+            ProjectFiles::of(project, &|path, _| of_skill(path) && is_credential(path)).left_out_in_words()
+        };
         gets_it.then(|| self.0.entry(project.to_owned()).or_insert_with(look).clone()).flatten()
     }
 }

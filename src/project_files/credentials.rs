@@ -1,6 +1,8 @@
 use std::io::Read;
 use std::path::Path;
 
+use crate::skill::SKILL_FILE;
+
 /// Folders in which tools keep keys and passwords.
 const FOLDERS: &[&str] = &[
     ".aws",
@@ -81,7 +83,8 @@ const DATA_ENDINGS: [&str; 10] =
 /// anything may have by how the file begins.
 pub fn is_credential(path: &Path, name: &str, kind: std::fs::FileType) -> bool {
     if kind.is_dir() {
-        return FOLDERS.contains(&name) || name == ".env";
+        // A skill about secrets may have such a name, too.
+        return (FOLDERS.contains(&name) || name == ".env") && !path.join(SKILL_FILE).is_file();
     }
     let (stem, ending) = name.rsplit_once('.').unwrap_or((name, ""));
     let is_data = DATA.contains(&stem) && DATA_ENDINGS.contains(&ending);
@@ -215,6 +218,9 @@ mod tests {
             let kind = path.symlink_metadata().expect("metadata").file_type();
             assert_eq!(is_credential(&path, name, kind), expected, "{name}");
         }
+        let skill = folder.path().join("secrets");
+        std::fs::write(skill.join("SKILL.md"), "").expect("written");
+        assert!(!is_credential(&skill, "secrets", skill.metadata().expect("metadata").file_type()));
         let link = folder.path().join(".env.local");
         std::os::unix::fs::symlink("elsewhere", &link).expect("linked");
         let kind = link.symlink_metadata().expect("metadata").file_type();

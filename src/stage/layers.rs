@@ -14,7 +14,7 @@ pub fn fixture(fixture: &Fixture, folder: &Path, hidden: &Hidden) -> Result<(), 
     };
     make_parent(&to, folder)?;
     if metadata.is_dir() {
-        return copy_tree(&fixture.from, &to, &|path| hidden.covers_as_own(path));
+        return copy_tree(&fixture.from, &to, &|path| hidden.covers_in_given(&fixture.from, path));
     }
     if !metadata.is_file() {
         let error = std::io::Error::other("it is neither a regular file nor a folder");

@@ -43,9 +43,7 @@ fn copy_of(
         .collect();
     copy_tree(&plugin.root, &to, &|path| {
         let code = !order.plugin_code && starts_code(&plugin.root, path);
-        // Version control holds evals, too.
-        let history = path.file_name().is_some_and(|name| name == ".git");
-        code || history || order.hidden.covers(path) || left_out.iter().any(|file| file == path)
+        code || order.hidden.covers(path) || left_out.iter().any(|file| file == path)
     })?;
     if !order.plugin_code {
         take_code_out(&plugin.root, &to)?;

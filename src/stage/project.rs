@@ -1,14 +1,14 @@
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use super::{StageError, layers};
 use crate::model::SkillRef;
 use crate::own_files::{FoundFiles, OwnFiles};
-use crate::project_files::ProjectFiles;
+use crate::project_files::{ProjectFiles, is_credential, is_version_control};
 use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 
 /// Paths that hold evals or what runs came to, which would show an agent its answers.
@@ -16,13 +16,15 @@ use crate::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 pub struct Hidden {
     paths: HashSet<PathBuf>,
     own: Arc<OwnFiles>,
+    /// Keys and passwords that were found in skills and in folders that evals give to agents.
+    credentials: Arc<Mutex<BTreeSet<PathBuf>>>,
 }
 
 impl Hidden {
     /// Each by the path that was given and by where that leads: a skill may be reached both ways.
     pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
-        Self { paths: paths.into_iter().flat_map(both).collect(), own: Arc::default() }
+        Self { paths: paths.into_iter().flat_map(both).collect(), ..Self::default() }
     }
 
     /// These, and the files that this program wrote.
@@ -31,14 +33,35 @@ impl Hidden {
         Self { own: Arc::new(own), ..self }
     }
 
-    /// Whether an agent must not see a file of the project or of a skill.
+    /// Whether an agent must not see a file of a skill or a plugin.
     pub fn covers(&self, path: &Path) -> bool {
+        is_version_control(path) || self.covers_in_project(path) || self.is_credential(path)
+    }
+
+    /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
+    /// `ProjectFiles` knows.
+    fn covers_in_project(&self, path: &Path) -> bool {
         is_eval_file(path) || self.paths.contains(path) || self.own.has_or_is_evals(path)
     }
 
-    /// Whether this program wrote a file. Folders that evals give to agents may hold evals, but not these.
-    pub fn covers_as_own(&self, path: &Path) -> bool {
-        self.own.has(path)
+    /// Whether an agent must not see a file in a folder that its case gives to it. Such a folder may hold evals
+    /// and a history, but neither what this program wrote nor keys and passwords, unless the case names exactly
+    /// that folder of credentials.
+    pub fn covers_in_given(&self, folder: &Path, path: &Path) -> bool {
+        self.own.has(path) || !is_credential(folder) && self.is_credential(path)
+    }
+
+    fn is_credential(&self, path: &Path) -> bool {
+        let found = is_credential(path);
+        if found && let Ok(mut credentials) = self.credentials.lock() {
+            credentials.insert(path.to_owned());
+        }
+        found
+    }
+
+    /// The files and folders of credentials that were left out of skills and of folders that cases give.
+    pub fn credentials(&self) -> Vec<PathBuf> {
+        self.credentials.lock().map(|found| found.iter().cloned().collect()).unwrap_or_default()
     }
 
     /// The files that were left out because of what they hold, and not by their names or because this run
@@ -76,17 +99,17 @@ pub fn staged_of_project(
 ) -> ProjectFiles {
     let under_test = UnderTest::of(skills);
     ProjectFiles::of(project, &|path, is_folder| {
-        Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers(path)
+        Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers_in_project(path)
     })
 }
 
 /// What is staged of a folder that an eval gives to agents.
 pub fn staged_of_folder(folder: &Path, hidden: &Hidden) -> impl Iterator<Item = ignore::DirEntry> {
-    let hidden = hidden.clone();
+    let (hidden, root) = (hidden.clone(), folder.to_owned());
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
         .follow_links(false)
-        .filter_entry(move |entry| entry.depth() == 0 || !hidden.covers_as_own(entry.path()))
+        .filter_entry(move |entry| entry.depth() == 0 || !hidden.covers_in_given(&root, entry.path()))
         .build();
     walk.flatten().filter(|entry| entry.depth() > 0)
 }
@@ -100,7 +123,7 @@ pub fn lay_over(
 ) -> Result<(), StageError> {
     let under_test = UnderTest::of(skills);
     layers::copy_tree(overlay, folder, &|path| {
-        hidden.covers_as_own(path) || under_test.has(path, path.is_dir())
+        hidden.covers_in_given(overlay, path) || under_test.has(path, path.is_dir())
     })
 }
 

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use super::diff;
 use crate::model::{Case, Digest, RelPath, Suite};
 use crate::own_files::OwnFiles;
+use crate::project_files::{is_credential, is_version_control};
 use crate::skill::{Form, SKILL_FILE, is_eval_file, tidy};
 
-/// What a skill consists of: its files, without its evals, without reports of runs, and without what is not
-/// the skill's own. Of a command file that is the file alone, whatever lies beside it.
+/// What a skill consists of: its files, without those that agents must not see (evals of any format, results and
+/// reports of runs, credentials), and without what is not the skill's own. Of a command file that is the file alone, whatever lies beside it.
 #[derive(Debug, Clone)]
 pub struct Contents {
     folder: PathBuf,
@@ -77,7 +78,7 @@ impl Contents {
         for entry in std::fs::read_dir(at).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
-            if self.is_left_out(&path, &metadata) || written.has(&path) {
+            if self.is_left_out(&path, &metadata) || written.has_or_is_evals(&path) {
                 let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
                 self.others.push(relative);
             } else if metadata.is_dir() {
@@ -96,14 +97,14 @@ impl Contents {
     }
 
     fn is_left_out(&self, path: &Path, metadata: &std::fs::Metadata) -> bool {
-        let not_content = path.file_name().is_some_and(|name| name == ".git" || name == ".practicum");
         let leads_out = metadata.is_symlink()
             && std::fs::read_link(path).map_or(true, |target| {
                 let leads_to = path.parent().map_or_else(|| target.clone(), |at| tidy(&at.join(&target)));
                 target.is_absolute() || !leads_to.starts_with(&self.folder)
             });
         let odd = !(metadata.is_dir() || metadata.is_file() || metadata.is_symlink());
-        not_content || leads_out || odd || is_eval_file(path)
+        let hidden = is_version_control(path) || is_eval_file(path) || is_credential(path);
+        leads_out || odd || hidden
     }
 
     /// The folder that the files are seen from; for a command file, the one it lies in.
@@ -138,7 +139,7 @@ impl Contents {
         &self.own
     }
 
-    /// What lies in the folder and is not the skill's: evals, history, links to elsewhere.
+    /// What lies in the folder and is not the skill's: evals, history, credentials, links to elsewhere.
     pub fn others(&self) -> &[PathBuf] {
         &self.others
     }

@@ -268,3 +268,60 @@ fn the_folder_that_is_named_as_evals_is_not_staged_whatever_it_is_called() {
     assert!(said.contains("./given/letter.txt") && said.contains("./tests/unit.py"), "{said}");
     assert!(!said.contains("answers.md"), "{said}");
 }
+
+/// The files of the agent's room, of which none must hold a key or a password.
+const LISTED_CASE: &str = "\
+practicum: 1
+skill: ../skills/gull
+run: { agents: [own] }
+cases:
+  - id: x
+    prompt: speak
+    overlays: [over]
+    files: [{ from: given, to: given }, { from: named/.env, to: .env }, { from: keys/.ssh, to: .ssh }]
+    checks: [{ contains: files }]
+";
+
+#[test]
+fn credentials_in_a_skill_or_a_given_folder_do_not_reach_the_agent() {
+    let project = project();
+    project.write("evals/e.practicum.yaml", LISTED_CASE);
+    for left_out in [
+        "skills/gull/.env",
+        "skills/gull/.git/config",
+        "skills/gull/assets/server.pem",
+        "skills/gull/secrets/token",
+        "evals/given/.env.local",
+        "evals/given/deep/id_rsa",
+        "evals/over/prod.env",
+    ] {
+        project.write(left_out, "K=1\n");
+    }
+    for given in ["evals/named/.env", "evals/keys/.ssh/id_rsa", "evals/over/ok.txt"] {
+        project.write(given, "K=2\n");
+    }
+    let told = project.run(&["run", "evals"]).exits(0).stderr;
+    let said = said(&project);
+    for left_out in ["gull/.env", ".git/", "server.pem", "token", ".env.local", "deep/id_rsa", "prod.env"] {
+        assert!(!said.contains(left_out), "{left_out}: {said}");
+    }
+    // What a case names itself is given.
+    for given in [" ./.env ", "./.ssh/id_rsa", "./ok.txt", "./given/letter.txt", "assets/notes.md"] {
+        assert!(said.contains(given), "{given}: {said}");
+    }
+    assert!(told.contains("6 files or folders of credentials are not staged:"), "{told}");
+    assert_eq!(told.matches("skills/gull/.env").count(), 1, "{told}");
+    // What no agent sees decides no result.
+    project.write("skills/gull/.env", "K=3\n");
+    project.write("evals/given/.env.local", "K=3\n");
+    let again = project.run(&["run", "evals"]).exits(0).stderr;
+    assert!(again.contains("1 reuse, 0 run"), "{again}");
+}
+
+#[test]
+fn a_skill_that_is_called_secrets_is_staged() {
+    let project = project();
+    project.write("skills/secrets/SKILL.md", "---\nname: secrets\ndescription: Keeps.\n---\nb\n");
+    project.run(&["run", "evals"]).exits(1);
+    assert!(said(&project).contains("./skills/secrets/SKILL.md"), "{}", said(&project));
+}

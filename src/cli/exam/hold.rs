@@ -154,7 +154,9 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
             more => format!("{names} and {more} more"),
         }
     };
+    let credentials = hidden.credentials();
     let told = [
+        (&credentials, "file or folder of credentials is", "files or folders of credentials are"),
         (&written, "file that practicum wrote is", "files that practicum wrote are"),
         (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
         (&results, "file with results of evals is", "files with results of evals are"),
