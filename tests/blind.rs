@@ -18,13 +18,13 @@ fn skill(says: &str) -> String {
     format!("---\nname: gull\ndescription: Speaks.\n---\n\n{says}\n")
 }
 
-fn answer(winner: &str, dimensions: &[&str]) -> Value {
+fn answer(winner: &str, dimensions: &[&str], quote: &str) -> Value {
     let scores: Value = dimensions
         .iter()
         .map(|name| ((*name).to_owned(), json!({"A": 5, "B": 6})))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    json!([{"tools": [{"name": "report_comparison", "input": {"winner": winner, "reasoning": "r", "scores": scores}}]}])
+    json!([{"tools": [{"name": "report_comparison", "input": {"winner": winner, "reasoning": "r", "quote": quote, "scores": scores}}]}])
 }
 
 const DOCUMENTED: [&str; 5] = [
@@ -38,14 +38,14 @@ const DOCUMENTED: [&str; 5] = [
 /// A judge that likes what says kee-ow.
 fn fair_judge(dimensions: &[&str]) -> String {
     json!({"practicum_script": 1, "scenarios": [
-        {"name": "a", "to": "judge", "when": {"regex": "Output A:\\s[^:]*kee-ow[^:]*Output B:"}, "steps": answer("A", dimensions)},
-        {"name": "b", "to": "judge", "when": "kee-ow", "steps": answer("B", dimensions)},
+        {"name": "a", "to": "judge", "when": {"regex": "Output A:\\s[^:]*kee-ow[^:]*Output B:"}, "steps": answer("A", dimensions, "kee-ow")},
+        {"name": "b", "to": "judge", "when": "kee-ow", "steps": answer("B", dimensions, "kee-ow")},
     ]})
     .to_string()
 }
 
 fn biased_judge() -> String {
-    json!({"practicum_script": 1, "scenarios": [{"name": "first", "to": "judge", "steps": answer("A", &DOCUMENTED)}]})
+    json!({"practicum_script": 1, "scenarios": [{"name": "first", "to": "judge", "steps": answer("A", &DOCUMENTED, "kee-ow")}]})
         .to_string()
 }
 
@@ -258,7 +258,7 @@ fn what_an_agent_gave_without_the_skill_is_no_output_of_it() {
     let args =
         ["run", "evals", "--json", "--sandbox", "off", "--no-judge", "--arm", "without", "--arm", "with"];
     let both = project.run(&args).json()["run"].as_str().expect("an id").to_owned();
-    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r",
+    let scores = json!([{"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "r", "quote": "kee-ow",
         "scores": {"judge-it-sounds-like-a-gull": {"A": 5, "B": 5}}}}]}]);
     let judge = json!({"practicum_script": 1, "scenarios": [
         {"name": "both", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:.*kee-ow"}, "steps": scores},

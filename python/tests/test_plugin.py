@@ -106,12 +106,12 @@ practicum_script: 1
 scenarios:
   - to: judge
     when: { regex: '(?s)Output A:.*1003 is there twice.*Output B:' }
-    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It names it., scores: SCORES } }] }]
+    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It names it., quote: 1003 is there twice, scores: SCORES } }] }]
   - to: judge
     when: 1003 is there twice
-    steps: [{ tools: [{ name: report_comparison, input: { winner: B, reasoning: It names it., scores: SCORES } }] }]
+    steps: [{ tools: [{ name: report_comparison, input: { winner: B, reasoning: It names it., quote: 1003 is there twice, scores: SCORES } }] }]
   - to: judge
-    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It comes first., scores: SCORES } }] }]
+    steps: [{ tools: [{ name: report_comparison, input: { winner: A, reasoning: It comes first., quote: one, scores: SCORES } }] }]
 '''
 
 

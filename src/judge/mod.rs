@@ -25,6 +25,7 @@ pub use cli::Cli;
 pub use consult::{Consulted, Inquiry};
 pub use evidence::{Exhibit, cut};
 pub use prediction::{Offered, Situation, predicted};
+pub use quotes::supports;
 pub use transport::{Limits, Transport};
 
 use self::answer::Marking;

@@ -26,6 +26,11 @@ pub enum QuoteCheck {
     Invented,
 }
 
+/// Whether a quote stands in a text that a model was shown, and says enough to support its answer.
+pub fn supports(text: &str, quote: &str) -> bool {
+    Quotable::new(visible(text)).look_up(quote) == QuoteCheck::Supports
+}
+
 /// A text in which quotes are looked up.
 pub struct Quotable {
     /// What the judge is shown.

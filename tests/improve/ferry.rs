@@ -98,7 +98,7 @@ pub fn script(advisers: &[Value]) -> Value {
         dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 6, "B": 5}))).collect();
     let mut scenarios = vec![
         json!({"name": "blind", "to": "judge", "when": "Which of the two outputs", "steps": [
-            {"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "It reads better.", "scores": scores}}]}
+            {"tools": [{"name": "report_comparison", "input": {"winner": "A", "reasoning": "It reads better.", "quote": "Done.", "scores": scores}}]}
         ]}),
     ];
     scenarios.extend(advisers.iter().cloned());

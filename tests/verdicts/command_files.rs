@@ -137,7 +137,7 @@ pub fn advisers() -> [Value; 2] {
     ];
     let scores: serde_json::Map<String, Value> =
         dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 6, "B": 5}))).collect();
-    let comparison = json!({"winner": "A", "reasoning": "It reads better.", "scores": scores});
+    let comparison = json!({"winner": "A", "reasoning": "It reads better.", "quote": "the harbour is named", "scores": scores});
     let analysis = json!({"strengths": ["It names it."], "weaknesses": ["It did not."], "suggestions": []});
     [
         json!({"name": "blind", "to": "judge", "when": "Which of the two outputs", "steps": [

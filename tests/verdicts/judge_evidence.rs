@@ -358,3 +358,53 @@ fn the_path_of_a_given_file_supports_nothing() {
     run(&project, &[]).exits(3);
     verdict(&project, "not_scored");
 }
+
+/// A judge of two outputs that quotes these words.
+fn comparing(quotes: &[&str]) -> String {
+    let dimensions = [
+        "description_quality",
+        "convention_compliance",
+        "type_specific_quality",
+        "token_efficiency",
+        "content_value",
+    ];
+    let scores: serde_json::Map<String, Value> =
+        dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 8, "B": 6}))).collect();
+    let step = |quote: &&str| {
+        let input = json!({"winner": "A", "reasoning": "r", "quote": quote, "scores": scores});
+        json!({"tools": [{"name": "report_comparison", "input": input}]})
+    };
+    let steps: Vec<Value> = quotes.iter().map(step).collect();
+    json!({"practicum_script": 1, "scenarios": [{"name": "a", "to": "judge", "steps": steps}]}).to_string()
+}
+
+#[test]
+fn a_comparison_without_a_quote_of_an_output_decides_nothing() {
+    let project = Project::new(&[("a.md", "The ferry leaves at nine.\n"), ("b.md", "No ferry today.\n")]);
+    let compare = |quotes: &[&str], code: i32| {
+        project.write("judge.json", &comparing(quotes));
+        let args = [
+            "compare",
+            "a.md",
+            "b.md",
+            "--blind",
+            "--request",
+            "When does it leave?",
+            "--script",
+            "judge.json",
+            "--json",
+        ];
+        project.run(&args).exits(code).json()
+    };
+    // Words of the request, words that nobody said, and none at all.
+    for invented in ["When does it leave?", "The ferry leaves at ten.", ""] {
+        let found = compare(&[invented, invented], 3);
+        assert_eq!((&found["not_compared"], &found["ties"]), (&json!(1), &json!(0)), "{found:#}");
+        let why = found["cases"][0]["orders"][0]["why"].as_str().expect("a reason");
+        assert!(why.contains("quote"), "{why}");
+    }
+    // Asked once more, the judge may quote what is there.
+    let found = compare(&["invented words", "no ferry today"], 0);
+    assert_eq!(found["not_compared"], 0, "{found:#}");
+    assert_eq!(found["cases"][0]["orders"][0]["quote"], "no ferry today");
+}

@@ -131,7 +131,10 @@ pub struct BlindOrder {
     pub a: Side,
     /// `None` if there was no answer.
     pub winner: Option<Side>,
-    /// Why there was none.
+    /// The words of one of the outputs that decided.
+    #[serde(default)]
+    pub quote: Option<String>,
+    /// Why there was no answer.
     pub why: Option<String>,
 }
 

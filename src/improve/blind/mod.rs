@@ -16,7 +16,7 @@ pub use statistics::{settle, tally};
 
 use super::Adviser;
 use super::forms::{closed, one_of, text_of};
-use crate::judge::Inquiry;
+use crate::judge::{Inquiry, supports};
 use crate::llm::Tool;
 use crate::model::Digest;
 
@@ -69,7 +69,8 @@ Rules:
 first.
 - Score both outputs on every dimension with a whole number from 1 to 10, each for itself.
 - Then name the better one. There is no draw: if they are close, decide by what a user would miss more.
-- What an output claims about itself is not evidence.";
+- What an output claims about itself is not evidence.
+- Quote the passage that decided: words that stand in output A or in output B, copied exactly.";
 
 /// A pair judged in both orders: the documents in the order they were asked, and what they come to.
 pub struct Judged {
@@ -95,10 +96,13 @@ async fn judge(adviser: &Adviser, pairing: &Pairing, seed: u64) -> Judged {
         cost = cost.zip(advice.cost_usd).map(|(sum, more)| sum + more);
         let a = if first_is_a { Side::First } else { Side::Second };
         orders.push(match &advice.answer {
-            Ok(comparison) => BlindOrder { a, winner: Some(a.labelled(comparison.winner)), why: None },
-            Err(why) => BlindOrder { a, winner: None, why: Some(why.clone()) },
+            Ok((comparison, quote)) => {
+                let winner = Some(a.labelled(comparison.winner));
+                BlindOrder { a, winner, quote: Some(quote.clone()), why: None }
+            }
+            Err(why) => BlindOrder { a, winner: None, quote: None, why: Some(why.clone()) },
         });
-        comparisons[at] = advice.answer.ok();
+        comparisons[at] = advice.answer.ok().map(|(comparison, _)| comparison);
     }
     let (outcome, confidence) = settle(&orders.iter().map(|order| order.winner).collect::<Vec<_>>());
     let case = BlindCase {
@@ -136,7 +140,7 @@ fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
             ("The dimensions to score".to_owned(), dimensions),
         ],
         wanted: "Which of the two outputs is better? Answer with JSON of the form {\"winner\": \"A\" or \
-                 \"B\", \"reasoning\", \"scores\": {dimension: {\"A\": 1 to 10, \"B\": 1 to 10}}}."
+                 \"B\", \"reasoning\", \"quote\": words of one output, \"scores\": {dimension: {\"A\": 1 to 10, \"B\": 1 to 10}}}."
             .to_owned(),
         form: Tool {
             name: "report_comparison".to_owned(),
@@ -144,6 +148,7 @@ fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
             input_schema: closed(json!({
                 "winner": {"type": "string", "enum": ["A", "B"]},
                 "reasoning": {"type": "string"},
+                "quote": {"type": "string"},
                 "scores": closed(scores),
             })),
         },
@@ -151,7 +156,8 @@ fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
     }
 }
 
-fn read(answer: &Value, pairing: &Pairing) -> Result<Comparison, String> {
+/// Reads an answer, with the quote that supports it. One that quotes neither output has not looked at them.
+fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), String> {
     let winner = match one_of(answer, "winner", &["A", "B"])? {
         "A" => Label::A,
         _ => Label::B,
@@ -168,7 +174,14 @@ fn read(answer: &Value, pairing: &Pairing) -> Result<Comparison, String> {
         scores.insert(id.clone(), document::Marks { a: score("A")?, b: score("B")? });
     }
     let reasoning = text_of(answer, "reasoning")?;
-    Ok(Comparison { eval_prompt: pairing.request.clone(), winner, reasoning, scores })
+    let quote = text_of(answer, "quote")?;
+    if ![&pairing.first, &pairing.second].into_iter().any(|output| supports(output, &quote)) {
+        return Err(format!(
+            "\"quote\" must be words that stand in output A or output B, copied exactly; {} stands in neither",
+            Value::from(quote)
+        ));
+    }
+    Ok((Comparison { eval_prompt: pairing.request.clone(), winner, reasoning, scores }, quote))
 }
 
 #[cfg(test)]

@@ -104,8 +104,8 @@ fn an_answer_outside_the_form_is_none() {
         .map(|(id, _)| ((*id).to_owned(), json!({"A": 8, "B": 6})))
         .collect::<serde_json::Map<_, _>>()
         .into();
-    let good = json!({"winner": "A", "reasoning": "r", "scores": scores});
-    let comparison = read(&good, &pairing).expect("an answer");
+    let good = json!({"winner": "A", "reasoning": "r", "quote": "One", "scores": scores});
+    let (comparison, _) = read(&good, &pairing).expect("an answer");
     let document = serde_json::to_value(&comparison).expect("JSON");
     let keys: Vec<&String> = document.as_object().expect("an object").keys().collect();
     assert_eq!(keys, ["eval_prompt", "winner", "reasoning", "scores"]);
@@ -115,6 +115,9 @@ fn an_answer_outside_the_form_is_none() {
         ("/scores/token_efficiency/B", json!("7")),
         ("/scores/content_value", Value::Null),
         ("/reasoning", json!(1)),
+        ("/quote", json!("")),
+        ("/quote", json!("three")),
+        ("/quote", json!("Write a haiku.")),
     ] {
         let mut answer = good.clone();
         *answer.pointer_mut(at).expect("there") = wrong;
