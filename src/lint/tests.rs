@@ -328,13 +328,20 @@ fn files_around() {
 
 /// What cannot be said as text in a row.
 fn file_findings() -> Vec<(&'static str, Linted)> {
-    let scratch = Scratch::new(&[("lower/skill.md", ""), ("folder/SKILL.md/x", "")]);
+    let scratch = Scratch::new(&[
+        ("lower/skill.md", ""),
+        ("folder/SKILL.md/x", ""),
+        (".claude/commands/empty.md", ""),
+        (".claude/commands/blank.md", " \n\t\n"),
+    ]);
     let binary = scratch.write("binary/SKILL.md", b"---\nname: binary\n---\n\x00\xff\xfe\x80");
     vec![
         ("file-name", lint(&scratch.path("lower/skill.md"))),
         ("unreadable-file", lint(&scratch.path("folder/SKILL.md"))),
         ("unreadable-file", lint(&scratch.path("nowhere/SKILL.md"))),
         ("unreadable-file", lint(&binary)),
+        ("command-empty", lint(&scratch.path(".claude/commands/empty.md"))),
+        ("command-empty", lint(&scratch.path(".claude/commands/blank.md"))),
     ]
 }
 

@@ -3,6 +3,7 @@
 mod body_empty;
 mod body_tokens;
 mod body_too_long;
+mod command_empty;
 mod compatibility_length;
 mod description_missing;
 mod description_no_trigger;
@@ -65,6 +66,7 @@ pub static RULES: &[&LintRule] = &[
     &xml_tag::RULE,
     &compatibility_length::RULE,
     &body_empty::RULE,
+    &command_empty::RULE,
     &body_too_long::RULE,
     &body_tokens::RULE,
     &word_count::RULE,
@@ -91,6 +93,7 @@ pub const FOR_COMMANDS: &[&str] = &[
     "wrong-type",
     "description-too-long",
     "body-empty",
+    "command-empty",
     "body-too-long",
     "body-tokens",
     "large-block",
