@@ -25,7 +25,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("settings", &["model", "tree", "agents"]),
     ("probe", &["model"]),
     ("plan", &["model", "probe", "settings"]),
-    ("own_files", &["model", "tree"]),
+    ("own_files", &["model", "tree", "dialects"]),
     ("stage", &["model", "own_files", "project_files", "skill"]),
     ("observe", &["model", "agents"]),
     ("gateway", &["model", "tree", "llm"]),

@@ -1,10 +1,13 @@
 //! What a file says of itself.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-use serde_json::Value;
+use serde::Deserializer;
+use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::{Kind, eval_document};
 
@@ -14,8 +17,8 @@ pub const MARK: &str = "<!-- written by practicum -->";
 /// How much of a file's beginning and end is looked at.
 const PIECE: u64 = 16 * 1024;
 
-/// A larger JSON document is not read to its end.
-const LARGEST_DOCUMENT: u64 = 16 * 1024 * 1024;
+/// Of a larger JSON document only this much is read: the keys that stand in it tell what the document is.
+const LARGEST_DOCUMENT: u64 = 64 * 1024 * 1024;
 
 /// How files of ours begin in formats that have no comments.
 const BEGINNINGS: [&str; 3] = [
@@ -25,8 +28,9 @@ const BEGINNINGS: [&str; 3] = [
 ];
 
 /// The keys by which a JSON document of ours is known: summary, comparison, run, trial, row of an export,
-/// capture, event of a run, checks of a captured text, run that was graded again.
-const DOCUMENTS: [&[&str]; 9] = [
+/// capture, events of a run, checks of a captured text, run that was graded again, facts of a trial. After a dot
+/// stand the keys of what the key before it holds.
+const DOCUMENTS: [&[&str]; 13] = [
     &["schema_version", "run", "exit", "totals", "gates", "cases"],
     &["schema_version", "exit", "comparisons"],
     &["schema_version", "run", "practicum", "suites", "trials"],
@@ -34,8 +38,12 @@ const DOCUMENTS: [&[&str]; 9] = [
     &["schema_version", "run", "trial", "suite", "case", "arm", "attempt", "verdict"],
     &["schema_version", "run", "suite", "case", "asked", "gave"],
     &["schema_version", "event", "run", "trials"],
+    &["event", "trial", "suite", "case", "condition", "attempt"],
+    &["event", "record.trial", "record.condition", "record.checks", "record.verdict"],
+    &["event", "summary.schema_version", "summary.totals", "summary.gates", "summary.cases"],
     &["schema_version", "results", "gates", "ok"],
     &["schema_version", "run", "graded_from", "changes", "summary"],
+    &["schema_version", "stream", "turns", "ended", "skills", "left", "given"],
 ];
 
 /// What a file's content tells.
@@ -50,7 +58,10 @@ pub fn look_at(path: &Path, length: u64) -> Kind {
     if tail.lines().any(|line| is_mark(line) || names_record(line)) {
         return Kind::Written;
     }
-    if head.trim_start().starts_with('{') && is_written_document(path) {
+    if is_shown_trial(head, &tail) || are_annotations(head) {
+        return Kind::Written;
+    }
+    if head.trim_start().starts_with(['{', '[']) && is_written_document(path) {
         return Kind::Written;
     }
     let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
@@ -78,14 +89,100 @@ fn names_format(line: &str) -> bool {
     value.is_some_and(|value| value.trim().parse::<u32>().is_ok())
 }
 
-/// Whether the first JSON document of a file is one that only this program writes.
+/// Whether a text is what `show` says of trials: it begins with the verdict of one, and ends with where its files
+/// are.
+fn is_shown_trial(head: &str, tail: &str) -> bool {
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default();
+    let second = lines.next().unwrap_or_default();
+    let is_verdict =
+        first.ends_with(": passed") || first.ends_with(": failed") || first.contains(": not scored: ");
+    let last = tail.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
+    let files = last.strip_prefix("  files: ").unwrap_or_default();
+    let has_place = files.contains(".practicum/runs/") && files.contains("/trials/");
+    // A reason of several lines stands between the two.
+    is_verdict && has_place && (second.starts_with("  case ") || first.contains(": not scored: "))
+}
+
+/// Whether a text is nothing but annotations for GitHub, one of them of a trial of ours.
+fn are_annotations(head: &str) -> bool {
+    // The last line may be cut off.
+    let mut lines = head.lines().filter(|line| !line.trim().is_empty()).peekable();
+    let of_trial = |line: &str| {
+        let said = line.split_once("title=").and_then(|(_, said)| said.split_once("::"));
+        said.is_some_and(|(title, message)| title.contains(" of ") && message.contains("%0Arun "))
+    };
+    let is_annotation = |line: &str| {
+        ["::error ", "::warning ", "::notice::"].iter().any(|beginning| line.starts_with(beginning))
+    };
+    let first_is_ours = lines.peek().is_some_and(|line| of_trial(line));
+    first_is_ours && lines.all(is_annotation)
+}
+
+/// Whether the first JSON document of a file, or the first in its list, is one that only this program writes.
 fn is_written_document(path: &Path) -> bool {
     let Ok(file) = File::open(path) else { return false };
+    let keys = RefCell::default();
     let reader = BufReader::new(file.take(LARGEST_DOCUMENT));
-    let mut values = serde_json::Deserializer::from_reader(reader).into_iter::<Value>();
-    let Some(Ok(Value::Object(object))) = values.next() else { return false };
-    let has = |keys: &[&str]| keys.iter().all(|key| object.contains_key(*key));
-    DOCUMENTS.iter().any(|keys| has(keys))
+    let mut document = serde_json::Deserializer::from_reader(reader);
+    // What cannot be read to its end may have said enough before.
+    let _ = Keys { found: &keys, above: "" }.deserialize(&mut document);
+    let keys = keys.into_inner();
+    DOCUMENTS.iter().any(|wanted| wanted.iter().all(|key| keys.contains(*key)))
+}
+
+/// Collects the keys of a document while it is read, and keeps nothing else of it.
+struct Keys<'k> {
+    found: &'k RefCell<HashSet<String>>,
+    /// What stands before each key.
+    above: &'k str,
+}
+
+/// More keys than this has no document of ours.
+const MOST_KEYS: usize = 1000;
+
+impl<'de> DeserializeSeed<'de> for Keys<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Keys<'_> {
+    type Value = ();
+
+    fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("an object")
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<(), M::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            let is_nested = self.above.is_empty() && (key == "record" || key == "summary");
+            let above = format!("{key}.");
+            if self.found.borrow().len() < MOST_KEYS {
+                self.found.borrow_mut().insert(format!("{}{key}", self.above));
+            }
+            match is_nested {
+                true => map.next_value_seed(Keys { found: self.found, above: &above })?,
+                false => map.next_value::<IgnoredAny>().map(|_| ())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn visit_seq<S: SeqAccess<'de>>(self, mut list: S) -> Result<(), S::Error> {
+        // The first element tells; the others are not read.
+        list.next_element_seed(self).map(|_| ())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
 }
 
 /// A part of a file as text; `None` if it has bytes that no text has.
@@ -127,6 +224,41 @@ mod tests {
             ("k.json", "{\"practicum\": ", false, false),
             ("l.txt", "PASS\n\n  record: .practicum/runs/20261116-213540415-9d4a82\n", true, false),
             ("m.csv", "run,suite,case\n1,2,3\n", false, false),
+            (
+                "n.jsonl",
+                "{\"event\":\"trial_finished\",\"record\":{\"trial\":\"t\",\"condition\":{},\"checks\":[],\"verdict\":\"pass\"}}\n{}\n",
+                true,
+                false,
+            ),
+            ("o.jsonl", "{\"event\":\"click\",\"record\":{\"trial\":\"t\"}}\n", false, false),
+            (
+                "p.json",
+                "[{\"schema_version\": 1, \"results\": [], \"gates\": [], \"ok\": true}, 1]",
+                true,
+                false,
+            ),
+            // Cut off after the keys that tell.
+            (
+                "q.json",
+                "{\"schema_version\": 1, \"run\": \"r\", \"exit\": 0, \"totals\": {}, \"gates\": [], \"cases\": [{\"id",
+                true,
+                false,
+            ),
+            (
+                "r.txt",
+                "x-1: failed\n  case x of e, own with, 0.0 s\n  ✗ a: b\n  files: .practicum/runs/r/trials/x-1\n",
+                true,
+                false,
+            ),
+            ("s.txt", "x-1: failed\n  files: .practicum/runs/r/trials/x-1\n", false, false),
+            (
+                "t.log",
+                "::error file=e.yaml,line=1,title=x of e::a: not found%0Arun 1 with own\n::notice::and 2 more trials did not pass\n",
+                true,
+                false,
+            ),
+            ("u.log", "::error file=e.yaml,line=1,title=x of e::a: not found\n", false, false),
+            ("v.log", "make\n::error file=e,line=1,title=x of e::a%0Arun 1 with own\n", false, false),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("written");

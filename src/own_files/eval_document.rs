@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::Kind;
+use crate::dialects::activation_keys;
 use crate::model::Diagnostics;
 use crate::tree::{Data, Node, Source, Syntax, read_bounded};
 
@@ -29,19 +30,6 @@ const CASES: [(&[&str], &[&str]); 2] = [
 
 /// The keys of CASES that hold a question.
 const QUESTIONS: [&str; 4] = ["prompt", "query", "user_input", "input"];
-
-/// Keys that say whether a skill must be activated.
-const ACTIVATIONS: [&str; 9] = [
-    "should_trigger",
-    "should_activate",
-    "skill_should_trigger",
-    "expected_trigger",
-    "expect_trigger",
-    "expect_activation",
-    "expected_skill",
-    "expect_skill",
-    "expected_activation",
-];
 
 /// Keys of the files that hold nothing but cases in a list: evals, cases, and sets of trigger queries.
 const LISTS: [&str; 7] = ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
@@ -101,6 +89,10 @@ fn list_of<'n>(node: &'n Node, key: &str) -> &'n [Node] {
     node.get(key).and_then(Node::as_list).unwrap_or_default()
 }
 
+fn says_activation(case: &Node) -> bool {
+    activation_keys().any(|key| case.has(key))
+}
+
 /// Whether one of the items is a case: it asks something, and says what is expected.
 fn are_cases(items: &[Node]) -> bool {
     items.iter().any(|item| {
@@ -108,7 +100,7 @@ fn are_cases(items: &[Node]) -> bool {
         let criteria = list_of(item, "expectations").iter().any(|item| item.has("criterion"));
         criteria
             || CASES.iter().any(|(question, answer)| has(question) && has(answer))
-            || has(&QUESTIONS) && has(&ACTIVATIONS)
+            || has(&QUESTIONS) && says_activation(item)
     })
 }
 
@@ -117,7 +109,7 @@ fn has_cases(root: &Node) -> bool {
     of_skills
         || !list_of(root, "negative_cases").is_empty()
         || LISTS.iter().any(|key| are_cases(list_of(root, key)))
-        || are_cases(std::slice::from_ref(root)) && ACTIVATIONS.iter().any(|key| root.has(key))
+        || are_cases(std::slice::from_ref(root)) && says_activation(root)
 }
 
 fn is_clauditor(root: &Node) -> bool {

@@ -24,7 +24,7 @@ pub use written::{remember, remember_beginning, remember_streams};
 use self::written::Written;
 use crate::model::Digest;
 
-/// A larger file is no report of ours.
+/// A larger file is not compared with the list of what was written.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// What is known of the files that this program wrote.
@@ -124,11 +124,11 @@ impl OwnFiles {
         if self.streams.contains(&id) || self.written.has_stream(path, id) {
             return Kind::Written;
         }
-        if metadata.len() == 0 || metadata.len() > LARGEST {
+        if metadata.len() == 0 {
             return Kind::Other;
         }
         let content = content::look_at(path, metadata.len());
-        let same_length = || self.written.has_length(metadata.len());
+        let same_length = || metadata.len() <= LARGEST && self.written.has_length(metadata.len());
         match content {
             Kind::Other | Kind::Evals | Kind::Results if same_length() && self.written.has(&digest(path)) => {
                 Kind::Written

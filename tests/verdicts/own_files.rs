@@ -325,3 +325,104 @@ fn a_skill_that_is_called_secrets_is_staged() {
     project.run(&["run", "evals"]).exits(1);
     assert!(said(&project).contains("./skills/secrets/SKILL.md"), "{}", said(&project));
 }
+
+/// What the program wrote into a fresh clone, where no list tells of it, and under names that say nothing.
+#[test]
+fn copies_of_records_and_saved_output_are_not_staged_in_a_fresh_clone() {
+    let project = project();
+    project.run(&["run", "evals"]).exits(1);
+    let first = said(&project);
+    let run = project.only_run();
+    let events = std::fs::read_to_string(run.join("events.jsonl")).expect("events");
+    let trial = std::fs::read_dir(run.join("trials")).expect("trials").flatten().next().expect("one").path();
+    let text_of = |path: &Path| std::fs::read_to_string(path).expect("a file");
+    let shown = project.run(&["show", "latest", "x"]).exits(0).stdout;
+    let annotated = project.run(&["report", "--format", "github"]).exits(0).stdout;
+    let (summary, facts) = (text_of(&run.join("summary.json")), text_of(&trial.join("facts.json")));
+    let large = format!("{},\"more\": \"{}", summary.trim().trim_end_matches('}'), "y".repeat(17 << 20));
+    // A clone has no records.
+    std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
+    for (path, text) in [
+        ("docs/a.txt", shown.as_str()),
+        ("docs/b.txt", annotated.as_str()),
+        ("docs/c.jsonl", &events),
+        ("docs/d.jsonl", events.split_once('\n').expect("lines").1),
+        ("docs/e.jsonl", events.lines().rev().nth(1).expect("a line")),
+        ("docs/f.txt", events.lines().next_back().expect("a line")),
+        ("docs/g.txt", &facts),
+        ("docs/h.txt", &format!("[{summary}]")),
+        ("docs/i.txt", &large),
+    ] {
+        project.write(path, text);
+    }
+    project.run(&["run", "evals"]).exits(1);
+    assert_eq!(said(&project), first);
+}
+
+#[test]
+fn a_pipe_or_a_link_out_as_a_fixture_neither_hangs_nor_leaks() {
+    let project = project();
+    let outside = tempfile::tempdir().expect("a folder");
+    std::fs::write(outside.path().join("secret.txt"), "outside\n").expect("written");
+    let made = std::process::Command::new("mkfifo").arg(project.path().join("evals/pipe")).status();
+    assert!(made.expect("mkfifo").success());
+    let link = |to: &Path, at: &str| std::os::unix::fs::symlink(to, project.path().join(at)).expect("a link");
+    link(&outside.path().join("secret.txt"), "evals/given/out.txt");
+    link(&outside.path().join("secret.txt"), "evals/out.txt");
+    link(outside.path(), "evals/out");
+    let cases = "\
+practicum: 1
+skill: ../skills/gull
+run: { agents: [own] }
+cases:
+  - { id: fine, prompt: speak, files: [{ from: given, to: given }], checks: [{ contains: files }] }
+  - { id: pipe, prompt: speak, files: [{ from: pipe, to: pipe }], checks: [{ contains: files }] }
+  - { id: device, prompt: speak, files: [{ from: /dev/zero, to: zero }], checks: [{ contains: files }] }
+";
+    for out in ["out.txt", "out"] {
+        let case = format!("  - {{ id: o, prompt: p, files: [{out}], checks: [{{ contains: files }}] }}\n");
+        project.write("evals/e.practicum.yaml", &format!("{cases}{case}"));
+        let refused = project.run(&["run", "evals"]).exits(2);
+        assert!(refused.stderr.contains("is a link that leads out of the project"), "{}", refused.stderr);
+    }
+    project.write("evals/e.practicum.yaml", cases);
+    // In the skill and in a folder that is given, too.
+    for at in ["skills/gull/pipe", "evals/given/pipe", "docs/pipe"] {
+        let made = std::process::Command::new("mkfifo").arg(project.path().join(at)).status();
+        assert!(made.expect("mkfifo").success());
+    }
+    let summary = project.run(&["run", "evals", "--json"]).json();
+    let passed = |id: &str| {
+        let cases = summary["cases"].as_array().expect("cases");
+        cases.iter().find(|case| case["id"] == id).unwrap_or_else(|| panic!("{id}: {summary:#}"))["passed"]
+            .as_u64()
+    };
+    assert_eq!(passed("fine"), Some(1), "{summary:#}");
+    for id in ["pipe", "device"] {
+        assert_eq!(passed(id), Some(0), "{id}: {summary:#}");
+    }
+    let run = project.only_run();
+    for trial in std::fs::read_dir(run.join("trials")).expect("trials").flatten() {
+        let said = std::fs::read_to_string(trial.path().join("output.txt")).unwrap_or_default();
+        assert!(!said.contains("out.txt") && !said.contains("pipe"), "{said}");
+    }
+    project.run(&["snapshot", "skills/gull"]).exits(0);
+    project.run(&["check", "evals"]);
+    project.run(&["lint", "skills/gull"]);
+}
+
+#[test]
+fn the_home_folder_is_not_copied_as_a_project() {
+    // The home folder of these tests is the project; without a practicum.toml nobody said so.
+    let project = project();
+    std::fs::remove_file(project.path().join("practicum.toml")).expect("removed");
+    project.write(".ssh/id_rsa", "key\n");
+    let evals = EVALS.replace("agents: [own]", "agents: [builtin]");
+    project.write("evals/e.practicum.yaml", &evals);
+    project.write("script.yaml", "practicum_script: 1\ndefault: marzipan\n");
+    let ran = project.run(&["run", "evals", "--script", "script.yaml", "--sandbox", "off"]).exits(2);
+    assert!(ran.stderr.contains("the project is your home folder"), "{}", ran.stderr);
+    let empty = evals.replace("cases:", "workspace: empty\ncases:");
+    project.write("evals/e.practicum.yaml", &empty);
+    project.run(&["run", "evals", "--script", "script.yaml", "--sandbox", "off"]).exits(0);
+}

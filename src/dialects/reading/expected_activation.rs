@@ -22,6 +22,11 @@ const YES_OR_NO: [&str; 6] = [
 /// Keys that name the skill that must be activated; null is none. Some people write true or false there.
 const NAMED: [&str; 3] = ["expected_skill", "expect_skill", "expected_activation"];
 
+/// The keys under which a case says whether a skill must be activated.
+pub fn activation_keys() -> impl Iterator<Item = &'static str> {
+    YES_OR_NO.into_iter().chain(NAMED)
+}
+
 /// The key that lists skills that must not be activated.
 const FORBIDDEN: &str = "must_not_activate";
 
@@ -156,7 +161,7 @@ fn checks(statements: Vec<Statement>, diagnostics: &mut Diagnostics) -> Vec<Chec
 
 /// Whether a case has a key that says something of activation.
 pub fn says_activation(case: &Node) -> bool {
-    YES_OR_NO.iter().chain(&NAMED).any(|key| case.has(key))
+    activation_keys().any(|key| case.has(key))
 }
 
 /// Whether an unknown key seems to say something of activation, so that passing over it would lose a check.
@@ -230,7 +235,7 @@ pub fn schema(mut mapping: Mapping) -> Mapping {
 
 /// The conditions of JSON Schema, one of which holds for a case that says something of activation.
 pub fn schema_conditions() -> Vec<Value> {
-    let keys = YES_OR_NO.iter().chain(&NAMED).map(|key| json!({"required": [key]}));
+    let keys = activation_keys().map(|key| json!({"required": [key]}));
     let some = json!({"anyOf": [{"type": "string", "pattern": "\\S"}, {"type": "array", "contains": {"pattern": "\\S"}}]});
     keys.chain([json!({"required": [FORBIDDEN], "properties": {FORBIDDEN: some}})]).collect()
 }
