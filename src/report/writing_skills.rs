@@ -1,3 +1,4 @@
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -6,7 +7,7 @@ use serde::Serialize;
 use super::grading::Grading;
 use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord};
+use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord, counted};
 use crate::skill::{SKILL_FILE, Skill, tidy};
 use crate::store::RunSkill;
 use crate::versions::{Contents, GradedSkill, Ledger, Score};
@@ -24,24 +25,38 @@ pub static REPORT: Report = Report {
 /// of one skill.
 fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
+    let mut without_skill = false;
     for trial in results.all_trials() {
         let record = trial?;
-        // Only what has a grading has a place in a history.
-        if Grading::of(&record, 0, &ConventionCompliance::unknown("")).is_some() {
+        let is_without = record.condition.arm == Arm::WithoutSkill;
+        without_skill |= is_without;
+        // Only what has a grading, and is of a version of the skill, has a place in a history.
+        if !is_without && Grading::of(&record, 0, &ConventionCompliance::unknown("")).is_some() {
             let skill = under_test(results, &record.suite).map(|(path, _)| path);
             suites_of.entry(skill).or_default().insert(record.suite);
         }
     }
+    if suites_of.is_empty() {
+        let why = match without_skill {
+            true => {
+                "no trial with the skill has scores from 1 to 5, and gradings are of versions of the skill"
+            }
+            false => "no trial has scores from 1 to 5",
+        };
+        return Ok(vec![format!("no gradings and no history are written: {why}")]);
+    }
     if suites_of.len() < 2 {
         return write_skill(results, folder, &|_| true);
     }
+    let mut notes = Vec::new();
     let mut names = BTreeSet::new();
     for (skill, suites) in suites_of {
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
         let name = name.map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
-        write_skill(results, &folder.join(free(&name, &mut names)), &|suite| suites.contains(suite))?;
+        let of_skill = folder.join(free(&name, &mut names));
+        notes.extend(write_skill(results, &of_skill, &|suite| suites.contains(suite))?);
     }
-    Ok(Vec::new())
+    Ok(notes)
 }
 
 fn write_skill(
@@ -57,6 +72,7 @@ fn write_skill(
     let mut conventions: BTreeMap<String, ConventionCompliance> = BTreeMap::new();
     let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     let mut names = BTreeSet::new();
+    let mut moved: BTreeMap<u32, usize> = BTreeMap::new();
     for trial in results.all_trials() {
         let record = trial?;
         let suite = &record.suite;
@@ -81,6 +97,9 @@ fn write_skill(
         };
         let grading = grading.measured_in(&results.folder(&record));
         let version = grading.version;
+        if let Entry::Vacant(first) = moved.entry(version) {
+            first.insert(move_earlier(&gradings, version)?);
+        }
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
         graded_trials.entry(version).or_default().push(record);
     }
@@ -89,7 +108,39 @@ fn write_skill(
         ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
     }
     ledger.close().map_err(std::io::Error::other)?;
-    Ok(Vec::new())
+    let told = moved.into_iter().filter(|(_, count)| *count > 0).map(|(version, count)| {
+        let gradings = counted(count, "grading");
+        format!("{gradings} of v{version} from an earlier run moved to {EARLIER}")
+    });
+    Ok(told.collect())
+}
+
+/// Where gradings of a version go that a later run of this version replaces, in the folder of gradings.
+const EARLIER: &str = "earlier";
+
+/// Moves the gradings of a version out of the way, so that those of two runs are never taken for one. Gives how
+/// many there were.
+fn move_earlier(gradings: &Path, version: u32) -> std::io::Result<usize> {
+    let of_version = format!("_v{version}_run");
+    let mut found: Vec<PathBuf> = Vec::new();
+    for entry in std::fs::read_dir(gradings)? {
+        let path = entry?.path();
+        let named = path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(&of_version));
+        if named && path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
+            found.push(path);
+        }
+    }
+    found.sort();
+    let earlier = gradings.join(EARLIER);
+    for path in &found {
+        std::fs::create_dir_all(&earlier)?;
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let numbered = (2..).map(|number| format!("{stem}-{number}"));
+        let mut places = std::iter::once(stem.clone()).chain(numbered);
+        let place = places.find(|name| !earlier.join(format!("{name}.json")).exists()).unwrap_or(stem);
+        std::fs::rename(path, earlier.join(format!("{place}.json")))?;
+    }
+    Ok(found.len())
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.

@@ -168,7 +168,7 @@ fn skill_creator_s_shapes_are_not_only_those_of_writing_skills() {
     ];
     let scores: serde_json::Map<String, Value> =
         dimensions.iter().map(|name| ((*name).to_owned(), json!({"A": 8, "B": 6}))).collect();
-    let input = json!({"winner": "A", "reasoning": "It is clearer.", "scores": scores});
+    let input = json!({"winner": "A", "reasoning": "It is clearer.", "quote": "one", "scores": scores});
     let steps = json!([{"tools": [{"name": "report_comparison", "input": input}]}]);
     let script = json!({"practicum_script": 1, "scenarios": [{"name": "a", "to": "judge", "steps": steps}]});
     for (path, text) in [("judge.json", script.to_string().as_str()), ("a.md", "one"), ("b.md", "two")] {
@@ -268,4 +268,68 @@ fn two_skills_are_not_versions_of_one() {
         assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
     }
     assert!(!project.path().join("out/history.json").exists());
+}
+
+/// The names of the files in a folder, in order.
+fn names_in(project: &Project, folder: &str) -> Vec<String> {
+    let entries = std::fs::read_dir(project.path().join(folder)).expect("a folder").flatten();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn gradings_of_an_earlier_run_do_not_stand_among_those_of_the_latest() {
+    let project = example("writing-skills");
+    let graded = [&RUN[..], &["--report", "writing-skills=graded"]].concat();
+    project.run(&[&graded[..], &["--repeat", "2"]].concat()).exits(0);
+    let before = names_in(&project, "graded/grading");
+    assert!(before.iter().any(|name| name.ends_with("_v0_run2.json")), "{before:?}");
+    let again = project.run(&graded).exits(0);
+    let after = names_in(&project, "graded/grading");
+    assert!(after.iter().all(|name| name.ends_with("_v0_run1.json") || name == "earlier"), "{after:?}");
+    assert_eq!(names_in(&project, "graded/grading/earlier"), before);
+    let told = format!("{}{}", again.stdout, again.stderr);
+    assert!(told.contains("of v0 from an earlier run moved to earlier"), "{told}");
+    // Those of another version stay where they are.
+    let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe brief.\n"));
+    project.run(&graded).exits(0);
+    let both = names_in(&project, "graded/grading");
+    assert!(both.iter().any(|name| name.ends_with("_v0_run1.json")), "{both:?}");
+    assert!(both.iter().any(|name| name.ends_with("_v1_run1.json")), "{both:?}");
+}
+
+#[test]
+fn a_run_without_the_skill_is_not_a_history_of_it() {
+    let project = example("writing-skills");
+    let ran = project.run(&[&RUN[..], &["--arm", "without", "--report", "writing-skills=graded"]].concat());
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told.contains("no gradings and no history are written"), "{told}");
+    assert!(!project.path().join("graded/history.json").exists());
+}
+
+#[test]
+fn changed_evals_in_a_skill_are_no_new_version_of_it() {
+    let project = Project::new(&[
+        ("gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n"),
+        ("gull/tests/one.yaml", "timestamp: t\nname: n\nprompt: speak\nexpected: says kee\n"),
+        ("gull/quality.json", r#"{"evals": [{"prompt": "p", "expectations": ["kee"]}]}"#),
+        ("gull/.env", "K=1\n"),
+        ("gull/data.json", r#"{"a": 1}"#),
+    ]);
+    project.run(&["snapshot", "gull"]).exits(0);
+    for kept_out in ["tests/one.yaml", "quality.json", ".env"] {
+        assert!(!project.path().join("gull-workspace/v0/skill").join(kept_out).exists(), "{kept_out}");
+    }
+    assert!(project.path().join("gull-workspace/v0/skill/data.json").exists());
+    project.write("gull/tests/one.yaml", "timestamp: t\nname: n\nprompt: speak\nexpected: says ow\n");
+    project.write("gull/.env", "K=2\n");
+    let again = project.run(&["snapshot", "gull"]).exits(0);
+    assert!(again.stdout.contains("as in v0"), "{}", again.stdout);
+    // What is no part of a version is not taken away with it either.
+    project.write("gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nhello\n");
+    project.run(&["restore", "gull", "v0"]).exits(0);
+    assert!(project.path().join("gull/.env").exists() && project.path().join("gull/tests/one.yaml").exists());
 }
