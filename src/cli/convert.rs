@@ -3,8 +3,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{anyhow, bail};
 
 use super::{colour, complain, environment, print, tell};
-use crate::dialects::{self, Placed, RaisedFile};
+use crate::dialects::{self, Dialect, Placed, RaisedFile};
 use crate::intake::{self, Ask};
+use crate::model::{Case, Suite};
 use crate::own_files;
 use crate::report::{render_diagnostics, safe};
 use crate::tree::{Syntax, to_yaml};
@@ -94,6 +95,31 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
         }
     }
     Ok(0)
+}
+
+/// Writes a suite in a format, and says what is lost. Gives the files, and the part of the suite that the format
+/// cannot say, where it can say another part.
+pub fn raise_in_parts(
+    dialect: &dyn Dialect,
+    suite: &Suite,
+    folder: &Path,
+) -> (Vec<RaisedFile>, Option<Suite>) {
+    let mut raised = dialect.raise(suite, folder);
+    let is_lost = |case: &Case| raised.lost_cases.contains(&case.id);
+    let (lost, sayable): (Vec<Case>, Vec<Case>) = suite.cases.iter().cloned().partition(is_lost);
+    let mut apart = None;
+    if !lost.is_empty() && !sayable.is_empty() {
+        let ids: Vec<String> = lost.iter().map(|case| safe(&case.id)).collect();
+        let (cases, are) = if ids.len() == 1 { ("case", "it is") } else { ("cases", "they are") };
+        let (format, ids) = (dialect.name(), ids.join(", "));
+        say!("note: {format} cannot say what {cases} {ids} expect; {are} written to a native file");
+        raised = dialect.raise(&Suite { cases: sayable, ..suite.clone() }, folder);
+        apart = Some(Suite { cases: lost, ..suite.clone() });
+    }
+    for loss in &raised.losses {
+        say!("lost: {}", safe(loss));
+    }
+    (raised.files, apart)
 }
 
 /// A file of another format, as it is written.

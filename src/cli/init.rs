@@ -7,9 +7,9 @@ use crate::dialects::{self, Place, RaisedFile};
 use crate::first_evals::{self, Draft};
 use crate::intake::{self, Ask};
 use crate::model::RelPath;
-use crate::report::safe;
 use crate::settings::project_root;
 use crate::skill::{self, Skill};
+use crate::tree::to_yaml;
 use crate::versions::Versions;
 
 #[derive(clap::Args)]
@@ -73,7 +73,7 @@ fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
     let native = first_evals::native(skill);
     let root = native.path.parent().map(Path::to_owned).unwrap_or_default();
     let place = Place { root: root.clone(), project: root, plugins: None, skill: None };
-    let loaded = dialects::load_text(&native.path, native.content, &place);
+    let loaded = dialects::load_text(&native.path, native.content.clone(), &place);
     let mut suite = loaded.lowered.suite.context("the first evals cannot be understood")?;
     suite.name = first_evals::stem(skill);
     // A spec is known by the name of its file, which a command's name with its folders is not.
@@ -84,11 +84,8 @@ fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
         "clauditor" => skill.folder().to_owned(),
         _ => first_evals::folder_for(skill),
     };
-    let raised = dialect.raise(&suite, &folder);
-    for loss in &raised.losses {
-        say!("lost: {}", safe(loss));
-    }
-    if raised.files.is_empty() {
+    let (files, apart) = convert::raise_in_parts(dialect, &suite, &folder);
+    if files.is_empty() {
         bail!("{format} can say nothing of first evals; practicum init without --dialect writes native ones");
     }
     let draft = |file: &RaisedFile| {
@@ -96,7 +93,13 @@ fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
             RelPath::new(&file.name).with_context(|| format!("{:?} cannot be a file's name", file.name))?;
         anyhow::Ok(Draft { path: name.under(&folder), content: convert::text(file) })
     };
-    raised.files.iter().map(draft).collect()
+    let mut drafts = files.iter().map(draft).collect::<anyhow::Result<Vec<Draft>>>()?;
+    if let Some(suite) = apart {
+        let beside = native.path.parent().map(Path::to_owned).unwrap_or_default();
+        let content = to_yaml(&dialects::to_native(&suite, &beside));
+        drafts.push(Draft { path: native.path, content });
+    }
+    Ok(drafts)
 }
 
 /// Keeps the skill as the first version, and writes its evals.

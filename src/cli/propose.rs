@@ -1,6 +1,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use serde_json::Value;
 
 use super::advising::Advising;
 use super::{complain, convert, environment, print, print_json, runtime};
@@ -76,7 +77,15 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
     let (candidates, dropped) = improve::sifted(proposed, skill, &known);
     let file = match candidates.is_empty() {
         true => None,
-        false => Some(write(skill, &in_format(skill, &candidates, args, &known)?)?),
+        false => {
+            let InFormat { files, apart } = in_format(skill, &candidates, args, &known)?;
+            let file = write(skill, &files)?;
+            if let Some(native) = apart {
+                let beside = write(skill, &[native])?;
+                say!("note: the native file is {}", beside.display());
+            }
+            Some(file)
+        }
     };
     let found = Candidates { schema_version: 1, skill: skill.to_owned(), file, candidates, dropped };
     if args.json {
@@ -99,6 +108,14 @@ fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
     }
 }
 
+/// Candidates as files.
+struct InFormat {
+    /// Each a name, or the ending of the only one, and its text.
+    files: Vec<(String, String)>,
+    /// A native file with the candidates that the format cannot say.
+    apart: Option<(String, String)>,
+}
+
 /// The candidates as files: in the format that was asked for, else in that of the evals that are there. What
 /// it cannot say is told; where it can say nothing of them, they are written as a native file.
 fn in_format(
@@ -106,10 +123,11 @@ fn in_format(
     candidates: &[Candidate],
     args: &Args,
     known: &[Suite],
-) -> anyhow::Result<Vec<(String, String)>> {
+) -> anyhow::Result<InFormat> {
     let document = improve::native_file(skill, candidates);
     let head = "# Proposed, and to be judged by a person: keep what is good in a .practicum.yaml file.\n";
-    let native = vec![(".yaml".to_owned(), format!("{head}{}", to_yaml(&document)))];
+    let as_native = |document: &Value| (".yaml".to_owned(), format!("{head}{}", to_yaml(document)));
+    let native = InFormat { files: vec![as_native(&document)], apart: None };
     let beside = known.first().map(|suite| suite.origin.dialect.clone());
     let Some(format) = args.dialect.clone().or(beside).filter(|format| format != "native") else {
         return Ok(native);
@@ -120,24 +138,28 @@ fn in_format(
     let (Some(suite), Some(dialect)) = (loaded.lowered.suite, dialects::dialect(&format)) else {
         return Ok(native);
     };
-    let raised = dialect.raise(&suite, &folder);
-    for loss in &raised.losses {
-        say!("lost: {}", safe(loss));
-    }
-    match raised.files.as_slice() {
+    let (files, apart) = convert::raise_in_parts(dialect, &suite, &folder);
+    let apart = apart.map(|suite| {
+        let is_apart =
+            |candidate: &&Candidate| suite.cases.iter().any(|case| candidate.case["id"] == case.id);
+        let lost: Vec<Candidate> = candidates.iter().filter(is_apart).cloned().collect();
+        as_native(&improve::native_file(skill, &lost))
+    });
+    let files = match files.as_slice() {
         [] => {
             say!("note: nothing of it can be said in {format}, so a native file is written");
-            Ok(native)
+            return Ok(native);
         }
         [file] => {
             let ending = match file.syntax {
                 Syntax::Yaml => ".yaml",
                 Syntax::Json => ".json",
             };
-            Ok(vec![(ending.to_owned(), convert::text(file))])
+            vec![(ending.to_owned(), convert::text(file))]
         }
-        files => Ok(files.iter().map(|file| (file.name.clone(), convert::text(file))).collect()),
-    }
+        files => files.iter().map(|file| (file.name.clone(), convert::text(file))).collect(),
+    };
+    Ok(InFormat { files, apart })
 }
 
 /// Writes a new file, or a new folder of several, under a name that no run takes up; what someone may be

@@ -81,6 +81,8 @@ pub struct Raised {
     pub files: Vec<RaisedFile>,
     /// What the format cannot express, a sentence each.
     pub losses: Vec<String>,
+    /// The ids of the cases of which the format can say nothing.
+    pub lost_cases: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq)]

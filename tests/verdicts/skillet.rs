@@ -192,3 +192,61 @@ fn a_skill_is_drafted_from_evals_and_never_overwritten() {
     assert_eq!(std::fs::read_to_string(&file).expect("the same"), text);
     project.run(&["create", "nowhere", "--script", "script.yaml"]).exits(2);
 }
+
+/// Skillet has no words for whether a skill is activated; such cases must not be gone.
+#[test]
+fn a_case_that_the_format_cannot_say_is_not_lost() {
+    let project = Project::new(&[("skills/ferry/SKILL.md", SKILL)]);
+    let told = project.run(&["init", "skills/ferry", "--dialect", "skillet"]).exits(0).stderr;
+    let note = "skillet cannot say what cases fires, stays-quiet expect; they are written to a native file";
+    assert!(told.contains(note), "{told}");
+    assert!(!told.contains("the whole case"), "{told}");
+    let checked = project.run(&["check", "skills/ferry"]).exits(0).stdout;
+    assert!(checked.contains("does-its-work.yaml"), "{checked}");
+    let native = std::fs::read_to_string(project.path().join("skills/ferry/evals/ferry.practicum.yaml"));
+    let native = native.expect("a native file");
+    assert!(native.contains("fires") && native.contains("stays-quiet"), "{native}");
+    assert!(!native.contains("does-its-work"), "{native}");
+}
+
+#[test]
+fn a_proposal_that_the_format_cannot_say_is_not_lost() {
+    let case = |id: &str, kind: &str, activation: Option<&str>, statements: &[&str]| {
+        json!({
+            "id": id, "kind": kind, "prompt": format!("Please plan trip {id}."), "activation": activation,
+            "contains": [], "files": [], "statements": statements, "why": "Users ask that.",
+        })
+    };
+    let cases = [
+        case("fires", "positive", Some("must"), &[]),
+        case("odd", "edge", None, &["The answer names the harbour that the request leaves out."]),
+    ];
+    let steps = json!([{"tools": [{"name": "propose_cases", "input": {"cases": cases}}]}]);
+    let script = json!({"practicum_script": 1, "scenarios": [{"name": "p", "to": "judge", "steps": steps}]});
+    let project = Project::new(&[("skills/ferry/SKILL.md", SKILL), ("script.yaml", &script.to_string())]);
+    let args = ["propose", "skills/ferry", "--dialect", "skillet", "--script", "script.yaml"];
+    let told = project.run(&args).exits(0).stderr;
+    assert!(told.contains("skillet cannot say what case fires expect"), "{told}");
+    let folder = project.path().join("skills/ferry/evals");
+    let mut texts: Vec<String> = std::fs::read_dir(folder)
+        .expect("evals")
+        .flatten()
+        .map(|entry| std::fs::read_to_string(entry.path()).expect("a file"))
+        .collect();
+    texts.sort();
+    assert_eq!(texts.len(), 2, "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("practicum: 1") && text.contains("fires")), "{texts:?}");
+    assert!(texts.iter().any(|text| text.contains("expected:") && text.contains("harbour")), "{texts:?}");
+}
+
+#[test]
+fn an_empty_command_file_is_not_without_problems() {
+    for text in ["", " \n\t\n"] {
+        let project = Project::new(&[(".claude/commands/x.md", text), (".claude/commands/y.md", "Do it.\n")]);
+        let found = project.run(&["lint"]).exits(2).stdout;
+        assert!(found.contains("error[command-empty]") && found.contains("x.md"), "{found}");
+        assert_eq!(found.matches("error[").count(), 1, "{found}");
+        project.run(&["lint", ".claude/commands/x.md"]).exits(2);
+        assert_eq!(project.run(&["lint", "--json"]).exits(2).json()["ok"], false);
+    }
+}

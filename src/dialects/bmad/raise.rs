@@ -33,7 +33,7 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         losses.extend(Losses::of(&triggers, &as_triggers()));
         files.push(triggers_file(&triggers, folder, &mut losses));
     }
-    Raised { files, losses: losses.into_sentences() }
+    Raised { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
 /// Notes may stand anywhere under a key that begins with `_`, so none is lost.
@@ -122,7 +122,7 @@ fn eval(
         losses.case(&case.id, "the names of its checks, which here are made from their words");
     }
     if statements.is_empty() && should_trigger.is_none() {
-        losses.case(&case.id, "the whole case, because nothing is left to expect of it");
+        losses.whole_case(&case.id, "nothing is left to expect of it");
         return None;
     }
     let mut map = Map::new();

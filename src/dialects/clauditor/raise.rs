@@ -29,7 +29,7 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
     for case in cases {
         match Invocation::of(case, &mut losses) {
             Some(invocation) => specs.push(Spec { invoked: Some((case, invocation)), queries: Vec::new() }),
-            None => losses.case(&case.id, "the whole case, because nothing is left to expect of it"),
+            None => losses.whole_case(&case.id, "nothing is left to expect of it"),
         }
     }
     match specs.first_mut() {
@@ -52,7 +52,7 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         let name = format!("{}.eval.json", names.derive(&wanted));
         files.push(RaisedFile { name, syntax: Syntax::Json, document });
     }
-    Raised { files, losses: losses.into_sentences() }
+    Raised { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
 /// What becomes one file.

@@ -48,6 +48,10 @@ impl Dialect for Native {
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
         let document = encode(suite, folder);
         let name = format!("{}.practicum.yaml", writing::file_stem(&suite.name));
-        Raised { files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }], losses: Vec::new() }
+        Raised {
+            files: vec![RaisedFile { name, syntax: Syntax::Yaml, document }],
+            losses: Vec::new(),
+            lost_cases: Vec::new(),
+        }
     }
 }

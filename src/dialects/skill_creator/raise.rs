@@ -30,7 +30,7 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
         losses.extend(Losses::of(&triggers, &as_triggers()));
         files.push(triggers_file(&triggers, &mut losses));
     }
-    Raised { files, losses: losses.into_sentences() }
+    Raised { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
 fn as_evals() -> Said<'static> {
@@ -94,7 +94,7 @@ fn eval(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Optio
         items.extend(assertion(check, extra, &case.id, losses));
     }
     if items.is_empty() && should_trigger.is_none() {
-        losses.case(&case.id, "the whole case, because nothing is left to expect of it");
+        losses.whole_case(&case.id, "nothing is left to expect of it");
         return None;
     }
     let mut map = Map::new();

@@ -32,7 +32,7 @@ pub fn raise(suite: &Suite) -> Raised {
     let mut negative = Vec::new();
     for case in &suite.cases {
         let Some(place) = place(case, suite, &mut losses) else {
-            losses.case(&case.id, "the whole case, because it is not about one skill being activated or not");
+            losses.whole_case(&case.id, "it is not about one skill being activated or not");
             continue;
         };
         match place {
@@ -73,7 +73,11 @@ pub fn raise(suite: &Suite) -> Raised {
         syntax: Syntax::Json,
         document: Value::Object(map),
     };
-    Raised { files: any.then_some(file).into_iter().collect(), losses: losses.into_sentences() }
+    Raised {
+        files: any.then_some(file).into_iter().collect(),
+        lost_cases: losses.lost_cases(),
+        losses: losses.into_sentences(),
+    }
 }
 
 fn skill_value(name: &str, cases: Vec<Value>, suite: &Suite, losses: &mut Losses) -> Value {

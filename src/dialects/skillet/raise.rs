@@ -19,7 +19,7 @@ pub fn raise(suite: &Suite) -> Raised {
     let mut losses = Losses::of(suite, &format);
     let mut names = Ids::default();
     let files = suite.cases.iter().filter_map(|case| file(case, suite, &mut names, &mut losses)).collect();
-    Raised { files, losses: losses.into_sentences() }
+    Raised { files, lost_cases: losses.lost_cases(), losses: losses.into_sentences() }
 }
 
 fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Option<RaisedFile> {
@@ -57,7 +57,7 @@ fn file(case: &Case, suite: &Suite, names: &mut Ids, losses: &mut Losses) -> Opt
                 .filter_map(|check| writing::statement(check, losses, &case.id, Scale::PassFail))
                 .collect();
             if statements.is_empty() {
-                losses.case(&case.id, "the whole case, because nothing is left to expect of it");
+                losses.whole_case(&case.id, "nothing is left to expect of it");
                 return None;
             }
             if statements.len() > 1 {

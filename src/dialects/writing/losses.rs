@@ -49,6 +49,8 @@ pub struct Said<'f> {
 pub struct Losses {
     suite: Vec<String>,
     cases: Vec<(String, Vec<String>)>,
+    /// The cases of which nothing is written.
+    whole_cases: Vec<String>,
     /// Where in `cases` a loss stands.
     index: HashMap<String, usize>,
 }
@@ -72,7 +74,19 @@ impl Losses {
         }
     }
 
+    /// Notes that nothing of a case is written.
+    pub fn whole_case(&mut self, case: &str, why: &str) {
+        self.case(case, format!("the whole case, because {why}"));
+        self.whole_cases.push(case.to_owned());
+    }
+
+    /// The ids of the cases of which nothing is written.
+    pub fn lost_cases(&self) -> Vec<String> {
+        self.whole_cases.clone()
+    }
+
     pub fn extend(&mut self, other: Self) {
+        self.whole_cases.extend(other.whole_cases);
         for what in other.suite {
             self.suite(what);
         }

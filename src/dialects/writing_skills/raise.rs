@@ -39,7 +39,11 @@ pub fn raise(suite: &Suite, folder: &Path) -> Raised {
     }
     let file =
         RaisedFile { name: "evals.json".to_owned(), syntax: Syntax::Json, document: Value::Object(map) };
-    Raised { files: any.then_some(file).into_iter().collect(), losses: losses.into_sentences() }
+    Raised {
+        files: any.then_some(file).into_iter().collect(),
+        lost_cases: losses.lost_cases(),
+        losses: losses.into_sentences(),
+    }
 }
 
 fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) -> Option<Value> {
@@ -72,7 +76,7 @@ fn case_value(case: &Case, suite: &Suite, folder: &Path, losses: &mut Losses) ->
     }
     let required = expectations.iter().any(|expectation| expectation.get("required") == Some(&json!(true)));
     if !required && should_trigger.is_none() {
-        losses.case(&case.id, "the whole case, because nothing is left that it requires");
+        losses.whole_case(&case.id, "nothing is left that it requires");
         return None;
     }
     let mut map = Map::new();
