@@ -9,7 +9,7 @@ use super::{Form, Report, Results, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
 use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord, counted};
 use crate::skill::{SKILL_FILE, Skill, tidy};
-use crate::store::RunSkill;
+use crate::store::{RunSkill, SKILLS};
 use crate::versions::{Contents, GradedSkill, Ledger, Score};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
@@ -155,7 +155,16 @@ pub fn free(name: &str, taken: &mut BTreeSet<String>) -> String {
 fn graded(results: &Results, suite: &str, when: &str) -> GradedSkill {
     let (path, digest) = under_test(results, suite).unzip();
     let digest = digest.flatten().unwrap_or_else(|| Digest::of(results.info.run.as_bytes()));
-    GradedSkill { path, digest, when: when.to_owned() }
+    let kept = kept_skill(results, &digest);
+    GradedSkill { path, digest, kept, when: when.to_owned() }
+}
+
+/// The copy of a skill in the record of this run, or of the run whose trials were graded again.
+fn kept_skill(results: &Results, digest: &Digest) -> Option<PathBuf> {
+    let earlier =
+        results.info.graded_from.as_deref().and_then(|id| Some(results.run.path().parent()?.join(id)));
+    let runs = std::iter::once(results.run.path().to_owned()).chain(earlier);
+    runs.map(|run| run.join(SKILLS).join(digest.as_str())).find(|folder| folder.is_dir())
 }
 
 /// The skill that a suite examined: where it lies, and what it held when it ran.

@@ -30,6 +30,6 @@ pub use live::Live;
 pub use log::EventLog;
 pub use noise::{keep_noise, read_noise};
 pub use records::{probes, records, skills_judged};
-pub use run_dir::{RunDir, StoreError};
+pub use run_dir::{RunDir, SKILLS, StoreError};
 pub use secrets::Scrubber;
 pub use trials::StoredTrials;

@@ -6,6 +6,9 @@ use serde::Serialize;
 use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
 use crate::model::{Summary, TrialId, TrialRecord};
 
+/// The folder in a run's record with the skills that were graded, each below its digest.
+pub const SKILLS: &str = "skills";
+
 /// The folder of one run: the truth about it.
 #[derive(Debug, Clone)]
 pub struct RunDir {

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use super::Contents;
 use super::history::{GRADED, History, Version};
-use super::workspace::{VersionsError, Workspace};
+use super::workspace::{VersionsError, Workspace, skill_in};
 use crate::git_ref;
 use crate::model::Digest;
 
@@ -13,6 +13,8 @@ pub struct GradedSkill {
     /// Where it lies. `None` if nothing says.
     pub path: Option<PathBuf>,
     pub digest: Digest,
+    /// The folder in which the run kept a copy of it. There may be none.
+    pub kept: Option<PathBuf>,
     /// When the run began.
     pub when: String,
 }
@@ -33,8 +35,8 @@ impl Ledger {
     }
 
     /// The version that was graded: one that this folder knows, else one that is kept beside the skill, else
-    /// a new one. Its files are kept where they can still be had: the skill is as it was graded, or its
-    /// own workspace keeps that version. Else it is known again by its digest.
+    /// a new one. Its files are kept where they can still be had: the skill is as it was graded, its own workspace
+    /// keeps that version, or the run does. Else it is known again by its digest.
     pub fn version_of(&mut self, skill: &GradedSkill) -> Result<u32, VersionsError> {
         let number = self.number_of(skill)?;
         if let (Some(version), Some(contents)) = (self.history.version(number), files_of(skill)) {
@@ -119,15 +121,16 @@ fn holds(folder: &Path, wanted: &Digest) -> Option<Contents> {
     contents.digest().is_ok_and(|digest| digest == *wanted).then_some(contents)
 }
 
-/// The files that were graded: the skill's own, else those of a version beside it.
+/// The files that were graded: the skill's own, else those of a version beside it, else those that the run kept.
 fn files_of(skill: &GradedSkill) -> Option<Contents> {
-    let path = skill.path.as_deref()?;
-    holds(path, &skill.digest).or_else(|| {
+    let of_version = |path: &Path| {
         let beside = Workspace::of(path);
         let history = beside.history().ok()?;
         let kept = history.version(beside.find(&history, &skill.digest)?)?;
         holds(&beside.files_of(kept).ok()?, &skill.digest)
-    })
+    };
+    let now = skill.path.as_deref().and_then(|path| holds(path, &skill.digest).or_else(|| of_version(path)));
+    now.or_else(|| holds(&skill_in(skill.kept.as_deref()?), &skill.digest))
 }
 
 /// The commit that holds a skill as it is.
@@ -150,7 +153,7 @@ mod tests {
         std::fs::write(skill.join(SKILL_FILE), "one").expect("write");
         Versions::of(&skill).and_then(|versions| versions.snapshot("kept")).expect("taken");
         let digest = Contents::of(&skill).and_then(|contents| contents.digest()).expect("a digest");
-        let gull = GradedSkill { path: Some(skill), digest, when: "2026-01-01T00:00:00Z".into() };
+        let gull = GradedSkill { path: Some(skill), digest, kept: None, when: "2026-01-01T00:00:00Z".into() };
         let other = GradedSkill { path: None, digest: Digest::of(b"other"), ..gull.clone() };
 
         let graded_in = |name: &str, before: &dyn Fn(&mut Ledger)| {

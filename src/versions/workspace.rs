@@ -165,7 +165,7 @@ fn digest_in(folder: &Path) -> Option<Digest> {
 }
 
 /// The skill in a version's folder: the folder, or the only file in it where that is a command file.
-fn skill_in(folder: &Path) -> PathBuf {
+pub fn skill_in(folder: &Path) -> PathBuf {
     if folder.join(SKILL_FILE).is_file() || !folder.is_dir() {
         return folder.to_owned();
     }

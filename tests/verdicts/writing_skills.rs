@@ -333,3 +333,30 @@ fn changed_evals_in_a_skill_are_no_new_version_of_it() {
     project.run(&["restore", "gull", "v0"]).exits(0);
     assert!(project.path().join("gull/.env").exists() && project.path().join("gull/tests/one.yaml").exists());
 }
+
+#[test]
+fn a_graded_version_does_not_lose_its_files_when_the_skill_changes_before_the_report() {
+    let project = example("writing-skills");
+    project.run(&RUN).exits(0);
+    let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
+    project.write("skills/alt-text/.env", "K=1\n");
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe brief.\n"));
+    project.run(&RUN).exits(0);
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\nBe long.\n"));
+    let runs = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
+    let mut runs: Vec<String> = runs.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    runs.sort();
+    for run in &runs {
+        project.run(&["report", run, "--format", "writing-skills", "-o", "graded"]).exits(0);
+    }
+    for (version, brief) in [("v0", false), ("v1", true)] {
+        let kept = project.path().join(format!("graded/{version}/skill/SKILL.md"));
+        let text = std::fs::read_to_string(kept).unwrap_or_else(|error| panic!("{version}: {error}"));
+        assert_eq!((text.contains("Be brief."), text.contains("Be long.")), (brief, false), "{version}");
+        assert!(!project.path().join(format!("graded/{version}/skill/.env")).exists());
+    }
+    // Graded again, the run has no copy of its own.
+    project.run(&["grade", &runs[0], "--script", "script.yaml"]).exits(0);
+    project.run(&["report", "latest", "--format", "writing-skills", "-o", "again"]).exits(0);
+    assert!(project.path().join("again/v0/skill/SKILL.md").exists());
+}

@@ -7,7 +7,7 @@ use std::time::Instant;
 use anyhow::{Context, anyhow, bail};
 
 use super::changed_evals::refuse_changed_evals;
-use super::info::info;
+use super::info::{info, keep_graded_skills};
 use super::shown::{progress, show_estimate, show_plan};
 use super::trust::trust;
 use super::{Carrying, Errand, Held};
@@ -208,6 +208,7 @@ impl Errand {
         let replayed = self.ask.replay.is_some();
         let Carrying { earlier_skill, not_in_history, .. } = carrying.clone();
         let info = info(&self.plan, &run, scripted, self.notices.clone());
+        keep_graded_skills(&self.plan, &info, &run);
         let gates = carrying.gates.asked().to_vec();
         run.write_info(&RunInfo { replayed, earlier_skill, not_in_history, gates, ..info })?;
         Ok(run)

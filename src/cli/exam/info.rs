@@ -1,14 +1,14 @@
 //! What a run's record says of it before its first trial.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::dialects;
-use crate::model::{Digest, SkillRef, Suite};
+use crate::model::{Check, CheckKind, Digest, Scale, SkillRef, Suite};
 use crate::plan::{Plan, Planned};
-use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite};
+use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS};
 use crate::versions::Contents;
 
 pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
@@ -56,6 +56,27 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
 pub fn native_suite(planned: &Planned) -> Value {
     let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
     dialects::to_native(&planned.suite, &folder)
+}
+
+/// Keeps the skills whose trials may get scores from 1 to 5 in the record of a run: their versions have files in a
+/// history of gradings, also when the skill has changed before a report is written. A copy that cannot be made
+/// does not stop the run.
+pub fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) {
+    for (planned, of) in plan.suites.iter().zip(&info.suites) {
+        let is_scored = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == Scale::OneToFive);
+        let is_graded = planned.suite.cases.iter().flat_map(|case| &case.checks).any(is_scored);
+        if let Some(RunSkill { path, digest }) = of.skill.as_ref().filter(|_| is_graded) {
+            let folder = run.path().join(SKILLS).join(digest.as_str());
+            if !folder.exists() && keep(path, &folder).is_none() {
+                say!("note: the skill {} could not be kept in the record", path.display());
+            }
+        }
+    }
+}
+
+fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {
+    std::fs::create_dir_all(folder).ok()?;
+    Contents::of(skill).ok()?.copy_to(folder).ok()
 }
 
 /// What skills hold. Many suites may be about one.
