@@ -204,8 +204,8 @@ fn versions_that_were_not_run_are_compared_as_skills() {
     project.write("gull/SKILL.md", &skill("kee-ow"));
     project.run(&["snapshot", "gull"]).exits(0);
     project.write("fair.yaml", &json!({"practicum_script": 1, "scenarios": [
-        {"name": "a", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:"}, "steps": answer("A", &DOCUMENTED)},
-        {"name": "b", "to": "judge", "when": "kee-ow", "steps": answer("B", &DOCUMENTED)},
+        {"name": "a", "to": "judge", "when": {"regex": "(?s)Output A:.*kee-ow.*Output B:"}, "steps": answer("A", &DOCUMENTED, "kee-ow")},
+        {"name": "b", "to": "judge", "when": "kee-ow", "steps": answer("B", &DOCUMENTED, "kee-ow")},
     ]}).to_string());
     let args = ["compare", "v0", "v1", "--blind", "--script", "fair.yaml", "--json"];
     let found = project.run(&[&args[..], &["--of", "gull"]].concat()).exits(0).json();
@@ -237,7 +237,7 @@ fn a_bare_command_needs_words_for_the_judge() {
     let request = r"(?s)The request:\s+\S+\s+Please speak\.\s+\S+\s+Output A:";
     let judge = json!({"practicum_script": 1, "scenarios": [
         {"name": "bare", "to": "judge", "when": "/gull", "steps": ["I was shown a command."]},
-        {"name": "worded", "to": "judge", "when": {"regex": request}, "steps": answer("A", &DOCUMENTED)},
+        {"name": "worded", "to": "judge", "when": {"regex": request}, "steps": answer("A", &DOCUMENTED, "kee-ow")},
     ]});
     project.write("reader.yaml", &judge.to_string());
     let found = project.run(&["compare", &worded, &worded, "--blind", "--script", "reader.yaml", "--json"]);
