@@ -152,11 +152,15 @@ impl Contents {
     ) -> Result<(), ContentsError> {
         for suite in suites {
             let path = suite.origin.path.canonicalize().unwrap_or_else(|_| suite.origin.path.clone());
-            let inside = |path: &Path| {
-                self.own
-                    .iter()
-                    .any(|own| own.under(&self.folder) == path || own.under(&self.folder).starts_with(path))
-            };
+            // Evals that only their content tells may be written over by whoever changes the skill.
+            let by_content = self.others.iter().filter(|other| !is_eval_file(other));
+            let among_files: Vec<PathBuf> = self
+                .own
+                .iter()
+                .map(|own| own.under(&self.folder))
+                .chain(by_content.map(|other| self.folder.join(other)))
+                .collect();
+            let inside = |path: &Path| among_files.iter().any(|file| file == path || file.starts_with(path));
             // A suite that is a folder may be the skill's own, or hold it; then each of its files tells.
             let is_case = |case: &Case| {
                 ["yaml", "yml"].iter().any(|ending| inside(&path.join(format!("{}.{ending}", case.id))))
