@@ -184,6 +184,7 @@ impl From<GateResult> for GradedGate {
         let GateResult {
             name,
             suite: _,
+            agent: _,
             value,
             low,
             high,

@@ -207,7 +207,14 @@ impl Errand {
         let Carrying { earlier_skill, not_in_history, .. } = carrying.clone();
         let info = info(&self.plan, &run, scripted, self.notices.clone());
         let gates = carrying.gates.asked().to_vec();
-        run.write_info(&RunInfo { replayed, earlier_skill, not_in_history, gates, ..info })?;
+        run.write_info(&RunInfo {
+            replayed,
+            earlier_skill,
+            not_in_history,
+            gates,
+            count_flaky: carrying.count_flaky,
+            ..info
+        })?;
         Ok(run)
     }
 
