@@ -169,6 +169,7 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
 fn tally_of(plan: &Plan) -> Tally {
     let mut tally = Tally::default();
     tally.set_sample(plan.sample.clone());
+    tally.set_skipped(plan.skipped.clone());
     for trial in &plan.trials {
         let (planned, case) = plan.case(trial);
         tally.plan_trial(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));

@@ -39,6 +39,8 @@ pub struct CaseTally {
     pub left_out: u64,
     /// Why they have no verdict, each reason once.
     not_scored_because: Vec<String>,
+    /// What is worth telling of its trials, each once.
+    notes: Vec<String>,
     /// What must be changed before they can have one, each once, and how many trials that is true of.
     changes_needed: Vec<ChangeNeeded>,
     need_a_change: u64,
@@ -95,6 +97,12 @@ impl CaseTally {
             && !self.not_scored_because.contains(&why)
         {
             self.not_scored_because.push(why);
+        }
+        let teardowns: Vec<&String> = record.failed_teardowns().collect();
+        for note in record.notes.iter().filter(|note| !teardowns.contains(note)) {
+            if self.notes.len() < MOST_REASONS && !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
         }
         if let Verdict::NotScored(why) = &record.verdict
             && let Some(change) = why.change_needed()
@@ -229,6 +237,7 @@ impl CaseTally {
             not_scored: self.not_scored,
             not_run: self.not_run(),
             not_scored_because: self.not_scored_because.clone(),
+            notes: self.notes.clone(),
             changes_needed: self.changes_needed.clone(),
             need_a_change: self.need_a_change,
             failed_teardowns: self.failed_teardowns,

@@ -10,6 +10,7 @@ mod gates;
 mod sequential;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 pub use case::FireRule;
 pub use gates::SuiteGate;
@@ -43,6 +44,8 @@ pub struct Tally {
     left_out: Option<u64>,
     /// The part of the cases that is run, where it is not all of them.
     sample: Option<Sample>,
+    /// Files that were found and not read as evals.
+    skipped: Vec<PathBuf>,
 }
 
 /// A case under a condition.
@@ -145,6 +148,11 @@ impl Tally {
         self.sample = sample;
     }
 
+    /// Says which files were found and not read as evals.
+    pub fn set_skipped(&mut self, skipped: Vec<PathBuf>) {
+        self.skipped = skipped;
+    }
+
     /// A probe is no trial, and costs what it costs.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
@@ -206,6 +214,7 @@ impl Tally {
             exit,
             totals: self.totals(),
             sample: self.sample.clone(),
+            skipped: self.skipped.clone(),
             cost_usd,
             tokens: self.tokens,
             judging: self.judging,

@@ -108,6 +108,8 @@ impl GateResult {
     /// How it stands, in a word or two.
     pub fn standing(&self) -> &'static str {
         match (self.ok, self.value) {
+            // A gate that was taken back decides nothing.
+            (true, _) if !self.can_fail() => "cannot fail",
             (true, _) => "holds",
             (false, None) => "not measured",
             (false, Some(_)) if self.fails() => "fails",

@@ -1,4 +1,5 @@
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -24,6 +25,9 @@ pub struct Summary {
     /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<Sample>,
+    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<PathBuf>,
     /// `None` when any trial's cost is not known.
     pub cost_usd: Option<f64>,
     pub tokens: Usage,
@@ -286,6 +290,10 @@ pub struct CaseSummary {
     /// Why trials have no verdict, each reason once. Of many reasons only the first are here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored_because: Vec<String>,
+    /// What is worth telling of its trials, each once, such as a file that was given as read-only and changed. Of
+    /// many only the first are here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// What must be changed before trials without a verdict can have one, where running them again does not help.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub changes_needed: Vec<ChangeNeeded>,

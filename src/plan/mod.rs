@@ -73,6 +73,8 @@ pub struct Plan {
     pub trials: Vec<Trial>,
     /// The part of the cases that is run, where a part was asked for and is not all of them.
     pub sample: Option<Sample>,
+    /// Files that were found and not read as evals.
+    pub skipped: Vec<std::path::PathBuf>,
 }
 
 /// Which of the planned cases are wanted.
@@ -245,7 +247,7 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
     }
     leave_out_gates_of_baselines(&mut suites, &trials);
     let sample = filter.sample_of(&suites);
-    Plan { suites, trials, sample }
+    Plan { suites, trials, sample, skipped: Vec::new() }
 }
 
 /// A suite that runs only without its skill is measured to be compared with, so that its own gates do not

@@ -36,7 +36,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     writeln!(out)?;
     verdict_line(results, out)?;
     if let Some(sample) = &summary.sample {
-        writeln!(out, "  {UNSURE}sample{UNSURE:#}: {}", sample.in_words())?;
+        writeln!(out, "  {UNSURE}not all cases were run{UNSURE:#}: {}", sample.in_words())?;
     }
     writeln!(out)?;
     probes(summary, out)?;
@@ -74,6 +74,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(words) = figures::failed_teardowns(summary) {
         writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(&words), WIDEST))?;
     }
+    notes_of_passed(summary, out)?;
     for words in ways_on(results) {
         writeln!(out, "  {words}")?;
     }
@@ -91,6 +92,20 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
+}
+
+/// What is worth telling of cases that passed. Those that did not say it themselves.
+fn notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    let passed = summary.cases.iter().filter(|case| case.is_examined() && !case.is_troubled());
+    let notes: Vec<String> =
+        passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect();
+    for note in notes.iter().take(MOST_EXPLAINED) {
+        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(note), WIDEST))?;
+    }
+    match notes.len().saturating_sub(MOST_EXPLAINED) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {}", counted(more, "more note")),
+    }
 }
 
 /// What helps a run that did not come to its end: the command that runs what is missing, or what must be changed

@@ -65,7 +65,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     args.gates.apply(&mut suites);
     notices.extend(told);
     notices.extend(asked_otherwise(&then, &suites, &trials));
-    let plan = Plan { suites, trials, sample: made.sample.clone() };
+    let plan = Plan { suites, trials, sample: made.sample.clone(), skipped: Vec::new() };
     for notice in &notices {
         say!("note: {}", safe(notice));
     }

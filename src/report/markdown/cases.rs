@@ -73,6 +73,11 @@ fn one(
             check.passed, check.failed, check.not_scored
         )?;
     }
+    // Of a case that did not pass, each run says its own below.
+    if !case.is_troubled() {
+        let notes = case.notes.iter().map(|note| format!("\n- note: {}", plain(&cut(note, LONGEST_TEXT))));
+        writeln!(out, "{}", notes.collect::<String>())?;
+    }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {
         writeln!(out)?;
