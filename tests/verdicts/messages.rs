@@ -231,7 +231,7 @@ fn a_text_whose_judged_checks_nobody_answered_does_not_pass() {
 fn a_sample_is_not_taken_for_all_cases() {
     for (how, told) in [
         (["--max-evals", "2"], "sample of 2 of 3 cases (--max-evals 2)"),
-        (["--shard", "1/2"], "of 3 cases (--shard 1/2)"),
+        (["--shard", "2/3"], "sample of 2 of 3 cases (--shard 2/3)"),
     ] {
         let project = project(EVALS);
         let args = ["run", ".", "--report", "md=r.md", "--report", "html=r.html", "--report", "junit=r.xml"];
@@ -292,11 +292,12 @@ fn github_is_not_silent_about_trials_that_were_not_run() {
 #[test]
 fn skipped_files_are_not_left_out_of_json() {
     let project = project(EVALS);
-    project.write("notes/evals/other.json", "{\"a\": 1}");
+    project.write("local/mine.practicum.yaml", EVALS);
+    project.write(".gitignore", "local/\n");
     let checked = project.run(&["check", ".", "--json"]).exits(0);
     let is_named = |found: &Value| {
         let skipped = found["skipped"].as_array().into_iter().flatten();
-        skipped.filter_map(Value::as_str).any(|path| path.ends_with("other.json"))
+        skipped.filter_map(Value::as_str).any(|path| path.ends_with("local/mine.practicum.yaml"))
     };
     assert!(is_named(&checked.json()), "{}\n{}", checked.stdout, checked.stderr);
     let ran = project.run(&["run", ".", "--json"]).exits(0);
@@ -324,7 +325,7 @@ fn one_slip_in_a_frontmatter_is_not_many_warnings() {
 #[test]
 fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
     let project = project(
-        "practicum: 1\nworkspace: empty\nrun: { agents: [echo] }\ncases: [{ id: c, prompt: p, files: [{ from: in.txt, to: in.txt, access: read-only }], checks: [{ contains: p }] }]\n",
+        "practicum: 1\nworkspace: empty\nrun: { agents: [echo] }\ncases: [{ id: c, prompt: p, files: [{ from: in.txt, to: in.txt }], checks: [{ contains: p }] }]\n",
     );
     project.write("in.txt", "given\n");
     project.write(
@@ -343,7 +344,8 @@ fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
 /// An optional criterion to which the judge gave no score was in no list of scores.
 #[test]
 fn a_criterion_without_a_score_does_not_disappear() {
-    let statement = |id: &str| json!({"id": id, "judge": {"statement": format!("It is {id}."), "scale": "1-5"}});
+    let statement =
+        |id: &str| json!({"id": id, "judge": {"statement": format!("It is {id}."), "scale": "1-5"}});
     let mut optional = statement("warm");
     optional["required"] = json!(false);
     let evals = json!({

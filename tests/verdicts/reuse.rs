@@ -312,18 +312,19 @@ fn a_check_whose_script_has_changed_is_asked_again() {
 #[test]
 fn grading_again_does_not_forget_that_flaky_cases_count() {
     let agent = "\
+case \"$1\" in *steady*) echo good; exit ;; esac
 echo x >>\"$COUNT\"
 n=$(wc -l <\"$COUNT\")
 [ $((n % 2)) = 0 ] && echo good || echo bad
 ";
-    let evals = "practicum: 1\nworkspace: empty\nrun: { agents: [own] }\ncases: [{ id: c, prompt: p, checks: [{ contains: good }] }]\n";
+    let evals = "practicum: 1\nworkspace: empty\nrun: { agents: [own] }\ncases: [{ id: c, prompt: p, checks: [{ contains: good }] }, { id: s, prompt: steady, checks: [{ contains: good }] }]\n";
     let project = Project::new(&[("flaky.sh", agent), ("e.practicum.yaml", evals)]);
     let at = |name: &str| project.path().join(name).display().to_string();
     let (script, count) = (at("flaky.sh"), at("count"));
     project.write(
         "practicum.toml",
         &format!(
-            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{script}\"]\nenv = {{ COUNT = \"{count}\" }}\n"
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{script}\", \"{{prompt}}\"]\nenv = {{ COUNT = \"{count}\" }}\n"
         ),
     );
     project.run(&["noise", ".", "-j", "1", "--json"]).exits(0);
