@@ -13,7 +13,7 @@ use crate::marking::{Jury, Sheet, unanswered};
 use crate::model::{
     Arm, Case, Check, CheckKind, CheckResult, Condition, Ended, Gate, GateName, GateResult, Leave, LooksAt,
     Mode, Network, Observation, PassRule, Ratio, RelPath, Remarks, SkillUse, Step, Stimulus, Suite, TrialId,
-    TrialRecord, Usage, Verdict, Why, WorkspaceView,
+    TrialRecord, Usage, Verdict, Why, WorkspaceView, counted,
 };
 use crate::pipeline::SuiteMeans;
 use crate::plan::{CaseGlob, Planned};
@@ -29,6 +29,9 @@ pub struct Captured<'c> {
     pub suites: &'c [Planned],
     /// One for each suite; `None` where no judge is wanted.
     pub means: Option<&'c [SuiteMeans]>,
+    /// Whether code alone decides, and checks for a judge are left out. Otherwise a check that no judge was asked
+    /// about leaves its case without a verdict.
+    pub code_alone: bool,
     /// Stops a judge.
     pub cancel: &'c Cancel,
     /// The network, where checks may ask it.
@@ -137,29 +140,52 @@ impl Captured<'_> {
                 }
             }
         }
+        notes.extend(self.nobody_answered(&cases));
         let summary = tally.summary("", &gates, 0.0, Outcome::Completed);
         let (gates, exit) = (summary.gates, summary.exit);
         (!cases.is_empty()).then_some(Marked { cases, gates, notes, exit })
     }
 
-    /// The verdict over what was asked: without a judge over what code decides, and without the few
-    /// that may stay open.
+    /// The verdict over all checks, without the few that may stay open, and without those for a judge where code
+    /// alone decides.
     fn verdict(&self, case: &Case, checks: &[CheckResult], seen: &Observation) -> Verdict {
-        let unasked = |check: &CheckResult| {
-            self.means.is_none() && matches!(check.verdict, Verdict::NotScored(Why::NotJudged(_)))
-        };
-        let asked: Vec<&CheckResult> = checks.iter().filter(|check| !unasked(check)).collect();
+        let asked: Vec<&CheckResult> =
+            checks.iter().filter(|check| !(self.code_alone && self.is_unasked(check))).collect();
         let is_open = |check: &CheckResult| matches!(check.verdict, Verdict::NotScored(_));
-        let required = asked.iter().filter(|check| check.required).count() as f64;
-        let open = asked.iter().filter(|check| check.required && is_open(check)).count() as f64;
+        // Checks for a judge may decide together without being required each.
+        let counts = |check: &CheckResult| check.required || self.is_unasked(check);
+        let required = asked.iter().filter(|check| counts(check)).count() as f64;
+        let open = asked.iter().filter(|check| counts(check) && is_open(check)).count() as f64;
         let forgiven = open <= required * self.allow_unscored.get();
         let deciding: Vec<CheckResult> = asked
             .into_iter()
-            .filter(|check| !(forgiven && check.required && is_open(check)))
+            .filter(|check| !(forgiven && counts(check) && is_open(check)))
             .cloned()
             .collect();
-        let rule = if self.means.is_some() { case.pass_when } else { PassRule::EveryRequiredCheck };
+        let rule = if self.code_alone { PassRule::EveryRequiredCheck } else { case.pass_when };
         TrialRecord::verdict_of(seen, &deciding, rule)
+    }
+
+    /// Whether a check is for a judge and no judge was wanted.
+    fn is_unasked(&self, check: &CheckResult) -> bool {
+        self.means.is_none() && matches!(check.verdict, Verdict::NotScored(Why::NotJudged(_)))
+    }
+
+    /// A note that names the checks for which no judge was asked; `None` where there are none.
+    fn nobody_answered(&self, cases: &[(String, Vec<CheckResult>)]) -> Option<String> {
+        let names: Vec<String> = cases
+            .iter()
+            .flat_map(|(case, checks)| checks.iter().map(move |check| (case, check)))
+            .filter(|(_, check)| !self.code_alone && self.is_unasked(check))
+            .map(|(case, check)| match cases.len() {
+                1 => check.check.clone(),
+                _ => format!("{case}/{}", check.check),
+            })
+            .collect();
+        let told = "--judge asks a judge, and --allow-unscored 1 lets code alone decide";
+        (!names.is_empty()).then(|| {
+            format!("nobody answered {}: {}; {told}", counted(names.len(), "check"), names.join(", "))
+        })
     }
 }
 

@@ -168,6 +168,8 @@ fn fire_rate(planned: &Planned, case: &Case) -> Option<FireRule> {
 /// The tally of a plan before anything is done.
 fn tally_of(plan: &Plan) -> Tally {
     let mut tally = Tally::default();
+    tally.set_sample(plan.sample.clone());
+    tally.set_skipped(plan.skipped.clone());
     for trial in &plan.trials {
         let (planned, case) = plan.case(trial);
         tally.plan_trial(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
@@ -212,7 +214,11 @@ fn started_event(plan: &Plan, trial: &Trial) -> RunEvent {
 fn not_started(exam: &Exam, trial: &Trial) -> Option<TrialRecord> {
     let (planned, case) = exam.plan.case(trial);
     if let Some(why) = planned.why_not_started(case) {
-        return Some(unfinished(&exam.plan, trial, Ended::NotStarted, &why));
+        let record = unfinished(&exam.plan, trial, Ended::NotStarted, &why);
+        return Some(match case.checks.is_empty() {
+            true => TrialRecord { verdict: Verdict::NotScored(Why::NoCheck), ..record },
+            false => record,
+        });
     }
     let needs_trust = !exam.trusted && case.scripts().next().is_some();
     needs_trust.then(|| TrialRecord {

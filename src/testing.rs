@@ -87,6 +87,7 @@ impl Spec {
             text: text.to_owned(),
             suites: &self.suites,
             means: None,
+            code_alone: true,
             cancel: &Cancel::default(),
             cases: &self.cases,
             allow_unscored: Ratio::ZERO,

@@ -100,7 +100,7 @@ fn declared_inputs_are_ignored_with_a_warning() {
     ran.json();
 }
 
-/// Without a judge, judged checks and their gates count neither way; with one, they decide.
+/// Without a judge, judged checks and their gates have no answer; with one, they decide.
 #[test]
 fn a_judge_is_asked_only_when_wanted() {
     let project =
@@ -110,9 +110,12 @@ fn a_judge_is_asked_only_when_wanted() {
         let gates = document["gates"].as_array().expect("gates").iter();
         gates.map(|gate| gate["name"].as_str().expect("a name").to_owned()).collect::<Vec<String>>()
     };
-    let unjudged = project.run(&usual).exits(0).json();
+    let unjudged = project.run(&usual).exits(3).json();
     assert_eq!(verdicts(&unjudged)["near"], "not_scored");
-    assert_eq!(names(&unjudged), ["all_cases_pass"]);
+    assert_eq!(names(&unjudged), ["all_cases_pass", "criteria_pass_rate", "mean_score"]);
+    // Only where everything may stay open does code decide alone.
+    let code_alone = project.run(&[&usual[..], &["--allow-unscored", "1"]].concat()).exits(0).json();
+    assert_eq!(names(&code_alone), ["all_cases_pass"]);
     // A gate that was asked for by name is not passed over.
     project.run(&[&usual[..], &["--gate", "mean_score=0.5"]].concat()).exits(3);
 

@@ -60,10 +60,15 @@ def test_a_text_is_marked_and_a_judge_asked_only_if_wanted(suite: pytest.Pyteste
         GOOD = {GOOD!r}
 
         def test_good(practicum_spec, practicum_grader):
-            for graded in [practicum_spec({CLAUDITOR!r}).grade(GOOD), practicum_grader({CLAUDITOR!r}, GOOD)]:
+            code_alone = ["--allow-unscored", "1"]
+            for graded in [practicum_spec({CLAUDITOR!r}).grade(GOOD, arguments=code_alone),
+                           practicum_grader({CLAUDITOR!r}, GOOD, arguments=code_alone)]:
                 graded.assert_passes()
                 assert graded and graded["short"].verdict == "pass" and graded.failed == ()
                 assert "gaps" in [check.id for check in graded.not_scored]
+
+        def test_what_nobody_answered_does_not_pass(practicum_grader):
+            assert not practicum_grader({CLAUDITOR!r}, GOOD)
 
         def test_judged(practicum_grader):
             graded = practicum_grader({CLAUDITOR!r}, GOOD, judge=True, script="examples/clauditor/script.yaml",
@@ -75,7 +80,7 @@ def test_a_text_is_marked_and_a_judge_asked_only_if_wanted(suite: pytest.Pyteste
         """
     )
     result = suite.runpytest_subprocess()
-    result.assert_outcomes(passed=2, failed=1)
+    result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(["*the text does not pass", '*fail repeated_number: "1003" does not occur'])
 
 

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::activation::Activity;
 use super::{CaseKey, share};
 use crate::model::{
-    CaseSummary, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount, NoisyCase,
-    PassRate, Ratio, Reliability, Scale, TrialRecord, Verdict, Why,
+    CaseSummary, ChangeNeeded, CheckResult, CheckSummary, Ended, Estimate, Expect, FireRate, FiredCount,
+    NoisyCase, PassRate, Ratio, Reliability, Scale, TrialRecord, Verdict, Why,
 };
 use crate::stats::{ALPHA, Cluster, Decision, Interval, Pair, Sprt, pass_at_k, pass_hat_k, wilson};
 
@@ -39,6 +39,11 @@ pub struct CaseTally {
     pub left_out: u64,
     /// Why they have no verdict, each reason once.
     not_scored_because: Vec<String>,
+    /// What is worth telling of its trials, each once.
+    notes: Vec<String>,
+    /// What must be changed before they can have one, each once, and how many trials that is true of.
+    changes_needed: Vec<ChangeNeeded>,
+    need_a_change: u64,
     failed_teardowns: u64,
     endings: BTreeMap<Ended, u64>,
     fired: FiredCount,
@@ -92,6 +97,20 @@ impl CaseTally {
             && !self.not_scored_because.contains(&why)
         {
             self.not_scored_because.push(why);
+        }
+        let teardowns: Vec<&String> = record.failed_teardowns().collect();
+        for note in record.notes.iter().filter(|note| !teardowns.contains(note)) {
+            if self.notes.len() < MOST_REASONS && !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        if let Verdict::NotScored(why) = &record.verdict
+            && let Some(change) = why.change_needed()
+        {
+            self.need_a_change += 1;
+            if !self.changes_needed.contains(&change) {
+                self.changes_needed.push(change);
+            }
         }
         *self.endings.entry(record.ended).or_default() += 1;
         self.activity.add(record);
@@ -218,6 +237,9 @@ impl CaseTally {
             not_scored: self.not_scored,
             not_run: self.not_run(),
             not_scored_because: self.not_scored_because.clone(),
+            notes: self.notes.clone(),
+            changes_needed: self.changes_needed.clone(),
+            need_a_change: self.need_a_change,
             failed_teardowns: self.failed_teardowns,
             endings: self.endings.iter().map(|(ended, count)| (ended.name().to_owned(), *count)).collect(),
             pass_rate: pass_rate(share(passed, runs).zip(interval), passed, runs, self.unscored()),
@@ -273,6 +295,8 @@ pub struct CheckTally {
     /// The lowest and the highest score.
     score_range: Option<(f64, f64)>,
     scale: Option<Scale>,
+    /// Why the first trial without an answer has none.
+    not_scored_because: Option<String>,
     judged: bool,
     /// Scores on a scale from 0 to 1, and how many.
     pub shares: u64,
@@ -284,8 +308,12 @@ impl CheckTally {
         match result.verdict {
             Verdict::Pass => self.passed += 1,
             Verdict::Fail => self.failed += 1,
-            Verdict::NotScored(_) => self.not_scored += 1,
+            Verdict::NotScored(_) => {
+                self.not_scored += 1;
+                self.not_scored_because.get_or_insert_with(|| result.rationale.clone());
+            }
         }
+        self.scale = self.scale.or(result.scale);
         if let Some(share) = result.share() {
             self.shares += 1;
             self.share_sum += share;
@@ -295,7 +323,6 @@ impl CheckTally {
             self.score_sum += score;
             let (low, high) = self.score_range.unwrap_or((score, score));
             self.score_range = Some((low.min(score), high.max(score)));
-            self.scale = result.scale;
         }
     }
 
@@ -307,6 +334,7 @@ impl CheckTally {
             failed: self.failed,
             not_scored: self.not_scored,
             agreement: share(self.passed.max(self.failed), answered).filter(|_| answered > 1),
+            not_scored_because: self.not_scored_because.clone(),
             scale: self.scale,
             mean_score: (self.scores > 0).then(|| self.score_sum / self.scores as f64),
             min_score: self.score_range.map(|(low, _)| low),

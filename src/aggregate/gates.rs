@@ -1,5 +1,7 @@
 //! What must be reached.
 
+use std::collections::BTreeMap;
+
 use super::case::CaseTally;
 use super::{CaseKey, Tally, share};
 use crate::model::{Estimate, Gate, GateName, GateResult};
@@ -25,13 +27,38 @@ struct Figure {
 }
 
 impl Tally {
-    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
+    /// The results of a gate: one for each agent and model that the suite ran with, so that a good agent cannot hide
+    /// a bad one.
+    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> Vec<GateResult> {
         let of_suite: Vec<(&CaseKey, &CaseTally)> =
             self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
         // A suite that ran only without its skill has a gate only if the user asked for one.
         let is_baseline = !of_suite.iter().any(|(key, _)| key.is_examined());
-        let cases: Vec<(&CaseKey, &CaseTally)> =
-            of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_examined()).collect();
+        let mut by_agent: BTreeMap<(&str, Option<&str>), Vec<(&CaseKey, &CaseTally)>> = BTreeMap::new();
+        for (key, case) in of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_examined()) {
+            by_agent.entry((&key.agent, key.model.as_deref())).or_default().push((key, case));
+        }
+        match by_agent.len() {
+            // Nothing of the suite is known, so nothing is measured.
+            0 => vec![self.gate_over(suite, gate, None, &[])],
+            1 => by_agent.values().map(|cases| self.gate_over(suite, gate, None, cases)).collect(),
+            _ => by_agent
+                .iter()
+                .map(|((agent, model), cases)| {
+                    let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
+                    self.gate_over(suite, gate, Some(format!("{agent}{model}")), cases)
+                })
+                .collect(),
+        }
+    }
+
+    fn gate_over(
+        &self,
+        suite: &str,
+        gate: &Gate,
+        agent: Option<String>,
+        cases: &[(&CaseKey, &CaseTally)],
+    ) -> GateResult {
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure(gate.name, &all);
         let mut ok = self.holds(&found, gate.threshold.get());
@@ -52,7 +79,8 @@ impl Tally {
         let (low, high) = found.interval.unzip();
         GateResult {
             name: gate.name,
-            suite: suite.clone(),
+            suite: suite.to_owned(),
+            agent,
             value: found.value,
             low,
             high,

@@ -10,6 +10,7 @@ mod gates;
 mod sequential;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 pub use case::FireRule;
 pub use gates::SuiteGate;
@@ -18,7 +19,8 @@ use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
     Arm, CaseSummary, Condition, EvalFinding, GateResult, Judging, JudgingSummary, Noise, PassRate,
-    ProbeRecord, Ratio, Reliability, Rivals, SkillJudged, Summary, Totals, TrialRecord, Usage, Verdict,
+    ProbeRecord, Ratio, Reliability, Rivals, Sample, SkillJudged, Summary, Totals, TrialRecord, Usage,
+    Verdict,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -40,6 +42,10 @@ pub struct Tally {
     allowed_unscored: f64,
     /// Trials that were not run because those before them told enough. `None` if nobody looked.
     left_out: Option<u64>,
+    /// The part of the cases that is run, where it is not all of them.
+    sample: Option<Sample>,
+    /// Files that were found and not read as evals.
+    skipped: Vec<PathBuf>,
 }
 
 /// A case under a condition.
@@ -137,6 +143,16 @@ impl Tally {
         self.rivals.push(rivals);
     }
 
+    /// Says that only a part of the cases is run.
+    pub fn set_sample(&mut self, sample: Option<Sample>) {
+        self.sample = sample;
+    }
+
+    /// Says which files were found and not read as evals.
+    pub fn set_skipped(&mut self, skipped: Vec<PathBuf>) {
+        self.skipped = skipped;
+    }
+
     /// A probe is no trial, and costs what it costs.
     pub fn add_probe(&mut self, probe: &ProbeRecord) {
         self.probes.push(probe.clone());
@@ -183,7 +199,7 @@ impl Tally {
 
     /// The end of a run: every gate with its value, and the exit code that follows.
     pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: Outcome) -> Summary {
-        let results: Vec<GateResult> = gates.iter().map(|gate| self.gate(gate)).collect();
+        let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate(gate)).collect();
         let exit = self.exit(&results, outcome);
         let cost_usd = match self.cost {
             Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),
@@ -197,6 +213,8 @@ impl Tally {
             ok: exit == 0,
             exit,
             totals: self.totals(),
+            sample: self.sample.clone(),
+            skipped: self.skipped.clone(),
             cost_usd,
             tokens: self.tokens,
             judging: self.judging,

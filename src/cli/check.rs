@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::evals::Evals;
 use super::{colour, complain, counted, environment, print, print_json};
 use crate::dialects::Loaded;
@@ -45,7 +47,8 @@ fn check(args: &Args) -> anyhow::Result<u8> {
         say!("note: {}", safe(notice));
     }
     let named = reading.names_skill();
-    reading.files.iter_mut().for_each(|file| look_at_skills(file, named));
+    let mut told = BTreeSet::new();
+    reading.files.iter_mut().for_each(|file| look_at_skills(file, named, &mut told));
     reading.refuse_missing_files();
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
@@ -59,8 +62,9 @@ fn check(args: &Args) -> anyhow::Result<u8> {
 }
 
 /// What is wrong with the skills that a file's suite stages. Only here, because a run tells it once for all
-/// its suites. Where the user names the skill under test, the file's own is not staged.
-fn look_at_skills(file: &mut Loaded, named: bool) {
+/// its suites. Where the user names the skill under test, the file's own is not staged. Warnings about a frontmatter
+/// that were `told` of another file with the same skill are not repeated.
+fn look_at_skills(file: &mut Loaded, named: bool, told: &mut BTreeSet<String>) {
     if let Lowered { suite: Some(suite), diagnostics } = &mut file.lowered {
         for told in intake::unreadable_skills(suite).into_iter().filter(|_| !named) {
             diagnostics.error("unreadable-skill", None, told);
@@ -68,8 +72,10 @@ fn look_at_skills(file: &mut Loaded, named: bool) {
         for told in intake::leave_out_unreadable_rivals(suite) {
             diagnostics.warning("rival-left-out", None, told);
         }
-        for told in intake::skill_warnings(suite) {
-            diagnostics.warning("skill-frontmatter", None, told);
+        for warning in intake::skill_warnings(suite) {
+            if told.insert(warning.clone()) {
+                diagnostics.warning("skill-frontmatter", None, warning);
+            }
         }
         for told in intake::names_that_differ(suite).into_iter().filter(|_| !named) {
             diagnostics.warning_help("name-folder", None, told, "rename one of them");
@@ -90,7 +96,12 @@ fn test_itself(file: &mut Loaded) {
 }
 
 fn document(reading: &Reading) -> Checked {
-    Checked { schema_version: 1, files: reading.files.iter().map(file).collect(), ok: !reading.has_errors() }
+    Checked {
+        schema_version: 1,
+        files: reading.files.iter().map(file).collect(),
+        skipped: reading.skipped.clone(),
+        ok: !reading.has_errors(),
+    }
 }
 
 fn file(file: &Loaded) -> CheckedFile {

@@ -31,14 +31,14 @@ those of run.
 
 A captured text is marked against every case of the eval file that a text can answer, in whatever \
 format the file is; no skill, no agent and no model is needed. Judged checks are asked only with \
---judge and are not scored otherwise. Checks of tools, files or activation need a run, and are not \
-scored either.
+--judge; without it they have no answer, and the result is incomplete unless --allow-unscored 1 lets \
+code alone decide. Checks of tools, files or activation need a run, and have no answer either.
 
 Exit codes with --output:
-  0  every gate holds (without --judge, judged checks count neither way)
+  0  every gate holds
   1  a gate failed
   2  bad usage, an invalid eval file, or nothing in it that a text can answer
-  3  a required check that was asked has no answer (see --allow-unscored)")]
+  3  a required check has no answer (see --judge and --allow-unscored)")]
 pub struct Args {
     /// The run to mark again: its id, a part of it, its path, or latest
     #[arg(conflicts_with = "output")]

@@ -203,6 +203,7 @@ fn errand(
         bail!("some eval files cannot be understood; nothing was run");
     }
     let found = std::mem::take(&mut reading.notices);
+    let skipped = std::mem::take(&mut reading.skipped);
     amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
     let (mut planned, mut notices) = intake::settle(reading, &ask, &layers, &agents, &filter)?;
@@ -226,7 +227,7 @@ fn errand(
     };
     // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
     let is_part = filter.is_part_of(&planned);
-    let plan = plan(planned, &filter);
+    let plan = Plan { skipped, ..plan(planned, &filter) };
     if plan.trials.is_empty() && !is_part {
         bail!("there is nothing to run: no case fits{}; practicum list shows all", narrowed(args));
     }

@@ -36,7 +36,8 @@ impl Badge {
         let badge = |message: String, tone: Tone| Self { label: label.to_owned(), message, tone };
         let Some(run) = run else { return badge("no runs".to_owned(), Tone::Unsure) };
         let (passed, told) = (run.examined.passed, run.examined.passed + run.examined.failed);
-        let counted = format!("{passed} of {told} passed");
+        let sample = run.sample.as_ref().map(|sample| format!(", {sample}")).unwrap_or_default();
+        let counted = format!("{passed} of {told} passed{sample}");
         match (told, run.standing()) {
             (0, _) => badge("nothing scored".to_owned(), Tone::Unsure),
             // Answers from a script tell nothing of a model.
@@ -122,6 +123,7 @@ mod tests {
     fn run(exit: Option<u8>, passed: u64, failed: u64) -> RunRow {
         RunRow {
             in_history: true,
+            sample: None,
             id: "r".into(),
             started: String::new(),
             scripted: false,
@@ -144,6 +146,11 @@ mod tests {
             (None, "no runs", Tone::Unsure),
             (Some(run(Some(0), 3, 0)), "3 of 3 passed", Tone::Good),
             (Some(RunRow { scripted: true, ..run(Some(0), 3, 0) }), "3 of 3 passed, scripted", Tone::Unsure),
+            (
+                Some(RunRow { sample: Some("sample of 3 of 9 cases".into()), ..run(Some(0), 3, 0) }),
+                "3 of 3 passed, sample of 3 of 9 cases",
+                Tone::Good,
+            ),
             (Some(run(Some(1), 2, 1)), "2 of 3 passed", Tone::Bad),
             (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", Tone::Unsure),
             (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),

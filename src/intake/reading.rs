@@ -24,6 +24,8 @@ pub struct Reading {
     skill: Option<SkillRef>,
     /// What the user should know of how the files were found.
     pub notices: Vec<String>,
+    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    pub skipped: Vec<PathBuf>,
 }
 
 /// The codes of what is said of a skill that is not on this machine.
@@ -182,8 +184,9 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let beside = ask.with_skills.iter().filter_map(|path| skill_at(path).ok());
     let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
     slash_commands::review(&mut files, &projects, &named);
-    notices.extend(skipped_in_words(skipped.iter().filter(|path| !given.has(path))));
-    Ok(Reading { files, projects, skill, notices })
+    let skipped: Vec<PathBuf> = skipped.into_iter().filter(|path| !given.has(path)).collect();
+    notices.extend(skipped_in_words(skipped.iter()));
+    Ok(Reading { files, projects, skill, notices, skipped })
 }
 
 /// Whether a text may name a case of this id. Ids are often made from prompts, so that only letters and digits
@@ -277,7 +280,13 @@ pub fn one_prompt(
         None => document["skill"] = json!({"name": Skill::read(&path)?.name, "path": path}),
     }
     let file = dialects::load_text(&here.join("try.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
+    Ok(Reading {
+        files: vec![file],
+        projects: vec![place.project],
+        skill: None,
+        notices: Vec::new(),
+        skipped: Vec::new(),
+    })
 }
 
 /// A suite that calls a skill by its own command with these arguments, once, and only wants an answer.
@@ -294,7 +303,13 @@ pub fn one_command(args: &str, skill: &Path) -> Result<Reading, IntakeError> {
     let here = std::env::current_dir().unwrap_or_default();
     let place = Place { root: here.clone(), project: project_root(&here), plugins: None, skill: None };
     let file = dialects::load_text(&here.join("call.practicum.yaml"), document.to_string(), &place);
-    Ok(Reading { files: vec![file], projects: vec![place.project], skill: None, notices: Vec::new() })
+    Ok(Reading {
+        files: vec![file],
+        projects: vec![place.project],
+        skill: None,
+        notices: Vec::new(),
+        skipped: Vec::new(),
+    })
 }
 
 /// Reads the files on as many threads as there are cores, and gives them in their order.

@@ -97,9 +97,19 @@ impl GateResult {
         self.threshold > 0.0
     }
 
+    /// The suite, and the agent where each of several has a result of its own: `notes with codex`.
+    pub fn about(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("{} with {agent}", self.suite),
+            None => self.suite.clone(),
+        }
+    }
+
     /// How it stands, in a word or two.
     pub fn standing(&self) -> &'static str {
         match (self.ok, self.value) {
+            // A gate that was taken back decides nothing.
+            (true, _) if !self.can_fail() => "cannot fail",
             (true, _) => "holds",
             (false, None) => "not measured",
             (false, Some(_)) if self.fails() => "fails",
@@ -114,6 +124,10 @@ pub struct GateResult {
     pub name: GateName,
     /// The suite whose cases it is about.
     pub suite: String,
+    /// The agent whose trials it is about, with its model if one was asked for. `None` where the suite ran with one
+    /// agent only. Of several agents, each has to reach the threshold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<String>,
     /// `None` when nothing was measured: then the gate does not hold.
     pub value: Option<f64>,
     /// The ends of the value's interval, where one is known.

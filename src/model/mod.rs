@@ -7,6 +7,7 @@ mod check;
 mod counted;
 mod diagnostic;
 mod digest;
+mod digits;
 mod duration;
 mod ended;
 mod estimate;
@@ -37,6 +38,7 @@ pub use check::{
 pub use counted::counted;
 pub use diagnostic::{Diagnostic, Diagnostics, Position, Severity, Span};
 pub use digest::Digest;
+pub use digits::digits_beside;
 pub use duration::{LONGEST_TIME, format_duration, parse_duration};
 pub use ended::Ended;
 pub use estimate::{Compared, Estimate};
@@ -61,8 +63,8 @@ pub use suite::{
 pub use summary::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsOfSuite, ArmsResult, ArmsSummary, CaseSummary,
     CheckSummary, FireRate, FiredCount, JudgingSummary, PassRate, PredictedActivation, Reliability, Rivals,
-    Routed, Summary, Totals, VoidPair,
+    Routed, Sample, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
-pub use verdict::{CheckResult, CriteriaThresholds, Finding, Verdict, Why};
+pub use verdict::{ChangeNeeded, CheckResult, CriteriaThresholds, Finding, Verdict, Why};
 pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -176,7 +176,14 @@ impl TrialRecord {
     pub fn is_reusable(&self) -> bool {
         let of_that_run = |check: &CheckResult| match &check.verdict {
             Verdict::NotScored(Why::JudgeFailed(_) | Why::NotJudged(_) | Why::NotTrusted) => true,
-            Verdict::NotScored(Why::Ended(_) | Why::CheckFailed(_) | Why::InvalidArm(_))
+            Verdict::NotScored(
+                Why::Ended(_)
+                | Why::CheckFailed(_)
+                | Why::InvalidArm(_)
+                | Why::NoCheck
+                | Why::NoRequiredCheck
+                | Why::NetworkNotAllowed,
+            )
             | Verdict::Pass
             | Verdict::Fail => false,
         };
@@ -217,7 +224,7 @@ impl TrialRecord {
             PassRule::Graded { pass_rate, mean_score } => graded(checks, pass_rate, mean_score),
             PassRule::EveryRequiredCheck | PassRule::FireRate(_) | PassRule::Tally => None,
         };
-        let nothing = || Verdict::NotScored(Why::CheckFailed("it has no required check".to_owned()));
+        let nothing = || Verdict::NotScored(Why::NoRequiredCheck);
         Verdict::all(required.iter().chain(&judged)).unwrap_or_else(nothing)
     }
 }

@@ -1,10 +1,11 @@
-use super::{CaseSummary, Expect, FireRate, Summary};
+use super::{CaseSummary, Expect, FireRate, GateResult, Summary};
 
 /// What a run came to. More than its exit code: that is 0 also where nothing had to be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Passed,
-    /// Trials failed, and no gate is about them; or nothing ran with the skill, and there is no gate.
+    /// Trials failed, and no gate is about them; or nothing ran with the skill, and there is no gate; or no case
+    /// could fail.
     Ungated,
     Failed,
     Incomplete,
@@ -43,8 +44,11 @@ impl Summary {
     }
 
     /// Whether nothing could fail the run: a case with the skill failed in a suite without a gate that it could
-    /// fail, or the run is a baseline without a gate.
+    /// fail, or the run is a baseline without a gate, or no case of it could fail.
     pub fn lacks_gate(&self) -> bool {
+        if self.tests_nothing() {
+            return true;
+        }
         let is_gated = |suite: &str| self.gates.iter().any(|gate| gate.suite == suite && gate.can_fail());
         let failed = |case: &CaseSummary| case.standing() == CaseStanding::Failed;
         let is_baseline = self.is_baseline();
@@ -54,10 +58,27 @@ impl Summary {
 
     /// Why a run that lacks a gate could not fail.
     pub fn why_no_gate(&self) -> &'static str {
-        match self.is_baseline() {
-            true => "the skill was not staged, so this is a baseline",
-            false => "what failed could not fail the run",
+        match (self.tests_nothing(), self.is_baseline()) {
+            (true, _) => {
+                "nothing was tested: every case accepts that the skill is activated and that it is not"
+            }
+            (false, true) => "the skill was not staged, so this is a baseline",
+            (false, false) => "what failed could not fail the run",
         }
+    }
+
+    /// Whether no case could fail: each asks only whether the skill is activated, and accepts both.
+    pub fn tests_nothing(&self) -> bool {
+        let accepts_both = |case: &CaseSummary| {
+            let expect = case.fire_rate.as_ref().map(|rate| rate.expect);
+            case.is_only_about_activation() && expect == Some(Expect::Either)
+        };
+        !self.cases.is_empty() && self.cases.iter().all(accepts_both)
+    }
+
+    /// Whether a gate decided the run: one that could have failed.
+    pub fn has_gate(&self) -> bool {
+        self.gates.iter().any(GateResult::can_fail)
     }
 }
 

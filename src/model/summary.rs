@@ -1,11 +1,12 @@
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Arm, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode, ProbeRecord, Scale,
-    SkillJudged, Usage,
+    Arm, ChangeNeeded, Compared, Condition, Doubts, Estimate, EvalFinding, Expect, GateResult, Mode,
+    ProbeRecord, Scale, SkillJudged, Usage, counted,
 };
 
 /// The summary document: `run --json`, `report --format json` and `summary.json`.
@@ -21,6 +22,12 @@ pub struct Summary {
     /// The exit code.
     pub exit: u8,
     pub totals: Totals,
+    /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<PathBuf>,
     /// `None` when any trial's cost is not known.
     pub cost_usd: Option<f64>,
     pub tokens: Usage,
@@ -68,6 +75,24 @@ pub struct Summary {
     /// nothing has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_out: Option<u64>,
+}
+
+/// The part of the cases that a run was about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Sample {
+    /// How many cases were to be run.
+    pub cases: u64,
+    /// How many cases there were to choose from.
+    pub of: u64,
+    /// The options that chose them.
+    pub by: String,
+}
+
+impl Sample {
+    /// One line for people: `sample of 5 of 20 cases (--max-evals 5)`.
+    pub fn in_words(&self) -> String {
+        format!("sample of {} of {} ({})", self.cases, counted(self.of, "case"), self.by)
+    }
 }
 
 /// What judging the trials of a run took.
@@ -265,6 +290,16 @@ pub struct CaseSummary {
     /// Why trials have no verdict, each reason once. Of many reasons only the first are here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_scored_because: Vec<String>,
+    /// What is worth telling of its trials, each once, such as a file that was given as read-only and changed. Of
+    /// many only the first are here.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+    /// What must be changed before trials without a verdict can have one, where running them again does not help.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes_needed: Vec<ChangeNeeded>,
+    /// Of how many trials that is true.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub need_a_change: u64,
     /// Trials whose teardown script failed. That changes no verdict.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub failed_teardowns: u64,
@@ -358,6 +393,9 @@ pub struct CheckSummary {
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
+    /// Why the first trial in which it has no answer has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_scored_because: Option<String>,
     /// The share of trials that found what most of them found; `None` with fewer than two answers.
     #[serde(default)]
     pub agreement: Option<f64>,

@@ -1,7 +1,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Ended, Ratio, Scale, Vote};
+use super::{Ended, Ratio, Scale, Vote, digits_beside};
 
 /// What a check found. "No answer" is its own answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +28,36 @@ pub enum Why {
     NotTrusted,
     /// The skill was visible where it must not be, or missing where it must be.
     InvalidArm(String),
+    /// The case has no check.
+    NoCheck,
+    /// The case has checks, and none of them is required.
+    NoRequiredCheck,
+    /// The check asks whether links answer, and the user did not allow the network.
+    NetworkNotAllowed,
+}
+
+/// What must be changed where a trial has no verdict for a reason that stays the same however often it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeNeeded {
+    AddCheck,
+    RequireCheck,
+    AllowNetwork,
+    /// The agent must see the skill with it, and not without it.
+    CorrectArm,
+}
+
+impl ChangeNeeded {
+    pub fn in_words(self) -> &'static str {
+        match self {
+            ChangeNeeded::AddCheck => "it has no check; add one",
+            ChangeNeeded::RequireCheck => "it has no required check; make one of its checks required",
+            ChangeNeeded::AllowNetwork => "it asks whether links answer; run it with --allow-network",
+            ChangeNeeded::CorrectArm => {
+                "the agent saw the skill where it must not, or not where it must; correct that and start a new run"
+            }
+        }
+    }
 }
 
 impl Why {
@@ -39,6 +69,27 @@ impl Why {
             Why::CheckFailed(why) => format!("the check could not be carried out: {why}"),
             Why::NotTrusted => "its scripts were not trusted".to_owned(),
             Why::InvalidArm(why) => format!("the arm is not valid: {why}"),
+            Why::NoCheck => Ended::NotStarted.in_words().to_owned(),
+            Why::NoRequiredCheck => "the check could not be carried out: it has no required check".to_owned(),
+            Why::NetworkNotAllowed => {
+                "the check could not be carried out: whether links answer is asked only with --allow-network"
+                    .to_owned()
+            }
+        }
+    }
+
+    /// What must be changed before there can be an answer; `None` where running the trial again may give one.
+    pub fn change_needed(&self) -> Option<ChangeNeeded> {
+        match self {
+            Why::NoCheck => Some(ChangeNeeded::AddCheck),
+            Why::NoRequiredCheck => Some(ChangeNeeded::RequireCheck),
+            Why::NetworkNotAllowed => Some(ChangeNeeded::AllowNetwork),
+            Why::InvalidArm(_) => Some(ChangeNeeded::CorrectArm),
+            Why::Ended(_)
+            | Why::JudgeFailed(_)
+            | Why::NotJudged(_)
+            | Why::CheckFailed(_)
+            | Why::NotTrusted => None,
         }
     }
 }
@@ -158,8 +209,9 @@ impl CriteriaThresholds {
         let passed = judged.iter().filter(|check| check.verdict == Verdict::Pass).count();
         let word = |holds: bool| if holds { "enough for" } else { "below" };
         let (share, least) = (passed as f64 / count as f64, min_pass_rate.get());
+        let digits = digits_beside([mean], min_mean_score.get());
         Some(format!(
-            "{passed} of {count} passed, {} the required share of {least}; mean score {mean:.2}, {} the required {}",
+            "{passed} of {count} passed, {} the required share of {least}; mean score {mean:.digits$}, {} the required {}",
             word(share >= least),
             word(mean >= min_mean_score.get()),
             min_mean_score.get()

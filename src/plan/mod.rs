@@ -6,7 +6,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use crate::model::{Arm, Case, Check, CheckKind, Condition, Digest, Gate, Stimulus, Suite, Trial, TrialId};
+use crate::model::{
+    Arm, Case, Check, CheckKind, Condition, Digest, Gate, Sample, Stimulus, Suite, Trial, TrialId,
+};
 use crate::settings::Settings;
 
 mod probes;
@@ -69,6 +71,10 @@ impl Planned {
 pub struct Plan {
     pub suites: Vec<Planned>,
     pub trials: Vec<Trial>,
+    /// The part of the cases that is run, where a part was asked for and is not all of them.
+    pub sample: Option<Sample>,
+    /// Files that were found and not read as evals.
+    pub skipped: Vec<std::path::PathBuf>,
 }
 
 /// Which of the planned cases are wanted.
@@ -132,6 +138,21 @@ impl Filter {
             .collect();
         drawn.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
         Self { sample: Some(drawn.into_iter().take(most).map(|(_, name)| name).collect()), ..self }
+    }
+
+    /// The part of the wanted cases that a sample or a shard leaves; `None` where that is all of them.
+    fn sample_of(&self, suites: &[Planned]) -> Option<Sample> {
+        let count = |filter: &Filter| -> u64 {
+            let suites = suites.iter().map(|planned| &planned.suite);
+            suites
+                .map(|suite| suite.cases.iter().filter(|case| filter.wants(suite, case)).count() as u64)
+                .sum()
+        };
+        let (cases, of) = (count(self), count(&Filter { shard: None, sample: None, ..self.clone() }));
+        let shard = self.shard.map(|(part, parts)| format!("--shard {part}/{parts}"));
+        let drawn = self.sample.as_ref().map(|sample| format!("--max-evals {}", sample.len()));
+        let by = shard.into_iter().chain(drawn).collect::<Vec<String>>().join(" ");
+        (cases < of).then_some(Sample { cases, of, by })
     }
 
     fn wants(&self, suite: &Suite, case: &Case) -> bool {
@@ -225,7 +246,8 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
         }
     }
     leave_out_gates_of_baselines(&mut suites, &trials);
-    Plan { suites, trials }
+    let sample = filter.sample_of(&suites);
+    Plan { suites, trials, sample, skipped: Vec::new() }
 }
 
 /// A suite that runs only without its skill is measured to be compared with, so that its own gates do not

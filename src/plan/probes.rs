@@ -20,7 +20,7 @@ impl Plan {
             planned.suite.gates.clear();
             planned
         };
-        let mut probes = Plan { suites: self.suites.iter().map(silent).collect(), trials: Vec::new() };
+        let mut probes = Plan { suites: self.suites.iter().map(silent).collect(), ..Plan::default() };
         // Who answers is a part of it: what a script says tells nothing of a model.
         let mut known: BTreeSet<(&str, Option<&str>, &Path, Option<&Path>)> = BTreeSet::new();
         for (_, trial) in self.trials.iter().enumerate().filter(|(index, _)| is_to_run(*index)) {

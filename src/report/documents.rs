@@ -14,6 +14,9 @@ pub struct Checked {
     #[schemars(extend("const" = 1))]
     pub schema_version: u32,
     pub files: Vec<CheckedFile>,
+    /// Files that were found and not read: they hold no evals, git ignores them, or they are dependencies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<PathBuf>,
     /// Whether no file has an error.
     pub ok: bool,
 }
@@ -184,6 +187,7 @@ impl From<GateResult> for GradedGate {
         let GateResult {
             name,
             suite: _,
+            agent: _,
             value,
             low,
             high,

@@ -6,7 +6,7 @@ use super::safe;
 use crate::model::{
     ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, CaseSummary,
     Compared, Estimate, GateResult, PassRate, PredictedActivation, Reliability, Scale, Summary, Totals,
-    counted,
+    counted, digits_beside,
 };
 use crate::stats::{f1_band, is_no_difference, rate_band};
 
@@ -89,9 +89,16 @@ pub fn reliability(of: &[Reliability]) -> Option<String> {
 
 /// How a gate stands: its figures, and a word.
 pub fn gate(gate: &GateResult) -> (String, &'static str) {
-    let value = estimate(Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 });
     let open = !gate.ok && !gate.fails() && gate.value.is_some();
-    let worst = gate.worst.filter(|_| open).map(|worst| format!(", at worst {worst:.2}")).unwrap_or_default();
+    let worst = gate.worst.filter(|_| open);
+    let numbers = gate.value.into_iter().chain(worst);
+    let digits = digits_beside(numbers, gate.threshold);
+    let value = match (gate.value, gate.low, gate.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:.digits$} [{low:.2}, {high:.2}]"),
+        (Some(value), ..) => format!("{value:.digits$}"),
+    };
+    let worst = worst.map(|worst| format!(", at worst {worst:.digits$}")).unwrap_or_default();
     let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
         ([], []) => String::new(),
         ([], names) => {
@@ -103,19 +110,26 @@ pub fn gate(gate: &GateResult) -> (String, &'static str) {
         0 => String::new(),
         trials => format!(", {} not run", counted(trials, "trial")),
     };
-    (format!("{value}{worst}{not_run} (needs {:.2}{spared})", gate.threshold), gate.standing())
+    (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.standing())
 }
 
-/// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest.
-/// `None` where nothing has such a score.
+/// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest; or
+/// why it has no score. `None` where nothing is scored so.
 pub fn scores(of: &CaseSummary) -> Option<String> {
     let scored = of.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
     let words: Vec<String> = scored
-        .filter_map(|check| {
-            let mean = check.mean_score?;
+        .map(|check| {
+            let Some(mean) = check.mean_score else {
+                let why = check.not_scored_because.as_deref().unwrap_or("the judge gave none");
+                return format!("{} no score ({why})", check.id);
+            };
             let range = check.min_score.zip(check.max_score).filter(|(low, high)| low < high);
             let range = range.map(|(low, high)| format!(" ({low:.0} to {high:.0})")).unwrap_or_default();
-            Some(format!("{} {mean:.1}{range}", check.id))
+            let missing = match check.not_scored {
+                0 => String::new(),
+                missing => format!(", {missing} without a score"),
+            };
+            format!("{} {mean:.1}{range}{missing}", check.id)
         })
         .collect();
     (!words.is_empty()).then(|| format!("mean scores from 1 to 5: {}", words.join(", ")))

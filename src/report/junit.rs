@@ -69,6 +69,9 @@ fn suite(results: &Results, name: &str, with_skill: bool) -> std::io::Result<Opt
     ] {
         suite.add_property(Property::new(name, value));
     }
+    if let Some(sample) = &results.summary.sample {
+        suite.add_property(Property::new("practicum.sample", sample.in_words()));
+    }
     Ok(Some(suite))
 }
 
@@ -163,7 +166,13 @@ fn is_broken(why: &Why) -> bool {
             Ended::Finished | Ended::AskedUser | Ended::OverBudget | Ended::Cancelled => false,
         },
         // A CI that only counts failures and errors must not look green where scripts were not allowed to run.
-        Why::JudgeFailed(_) | Why::CheckFailed(_) | Why::InvalidArm(_) | Why::NotTrusted => true,
+        Why::JudgeFailed(_)
+        | Why::CheckFailed(_)
+        | Why::InvalidArm(_)
+        | Why::NotTrusted
+        | Why::NoCheck
+        | Why::NoRequiredCheck
+        | Why::NetworkNotAllowed => true,
         Why::NotJudged(_) => false,
     }
 }

@@ -52,7 +52,9 @@ impl Results {
                 Ok(Verdict::NotScored(_)) | Err(_) => true,
             });
             let whole = failed.map(|rate| Ok(Trouble::Case(case, rate)));
-            whole.into_iter().chain(trials.map(|trial| trial.map(|record| Trouble::Trial(Box::new(record)))))
+            let trials = trials.map(|trial| trial.map(|record| Trouble::Trial(Box::new(record))));
+            let not_run = (case.not_run > 0).then_some(Ok(Trouble::NotRun(case)));
+            whole.into_iter().chain(trials).chain(not_run)
         })
     }
 
@@ -94,6 +96,8 @@ impl Results {
 pub enum Trouble<'r> {
     Case(&'r CaseSummary, &'r FireRate),
     Trial(Box<TrialRecord>),
+    /// Planned trials of a case that were not run.
+    NotRun(&'r CaseSummary),
 }
 
 /// What the cases of a run asked.

@@ -35,6 +35,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     writeln!(out)?;
     verdict_line(results, out)?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "  {UNSURE}not all cases were run{UNSURE:#}: {}", sample.in_words())?;
+    }
     writeln!(out)?;
     probes(summary, out)?;
     cases(results, out)?;
@@ -57,6 +60,10 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             figures::usual_gate(summary)
         )?;
     }
+    if summary.standing() == Standing::Passed && !summary.has_gate() {
+        let gate = figures::usual_gate(summary);
+        writeln!(out, "  no gate was set, so nothing could have failed this run; --gate {gate} sets one")?;
+    }
     let doubts = summary.doubts.in_words();
     if !doubts.is_empty() {
         writeln!(out, "  {UNSURE}doubts{UNSURE:#}: {}", doubts.join(", "))?;
@@ -67,6 +74,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(words) = figures::failed_teardowns(summary) {
         writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(&words), WIDEST))?;
     }
+    notes_of_passed(summary, out)?;
     for words in ways_on(results) {
         writeln!(out, "  {words}")?;
     }
@@ -84,6 +92,20 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         writeln!(out, "  reports: {}", paths.join(", "))?;
     }
     writeln!(out, "  {FAINT}record: {}{FAINT:#}", shown_path(results.run.path()))
+}
+
+/// What is worth telling of cases that passed. Those that did not say it themselves.
+fn notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
+    let passed = summary.cases.iter().filter(|case| case.is_examined() && !case.is_troubled());
+    let notes: Vec<String> =
+        passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect();
+    for note in notes.iter().take(MOST_EXPLAINED) {
+        writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(note), WIDEST))?;
+    }
+    match notes.len().saturating_sub(MOST_EXPLAINED) {
+        0 => Ok(()),
+        more => writeln!(out, "  and {}", counted(more, "more note")),
+    }
 }
 
 /// What helps a run that did not come to its end: the command that runs what is missing, or what must be changed
@@ -106,19 +128,20 @@ fn ways_on(results: &Results) -> Vec<String> {
 /// Whether running what has no result yet could give one: a trial did not run, or has no verdict for a reason that
 /// may pass.
 fn can_resume(summary: &Summary) -> bool {
-    let may_pass = |why: &String| change_for(why).is_none();
+    let may_pass =
+        |case: &CaseSummary| case.trials() == 0 || case.not_run > 0 || case.not_scored > case.need_a_change;
     summary.standing() != Standing::Incomplete
         || summary.probes.iter().any(|probe| !probe.fired)
-        || summary.cases.iter().any(|case| case.trials() == 0 || case.not_scored_because.iter().any(may_pass))
+        || summary.cases.iter().any(may_pass)
 }
 
 /// What must be changed before a run can come to its end: in the evals, or in the command.
 fn changes_needed(summary: &Summary) -> Vec<String> {
     let mut changes: Vec<String> = Vec::new();
     for case in &summary.cases {
-        for change in case.not_scored_because.iter().filter_map(|why| change_for(why)) {
+        for change in &case.changes_needed {
             let id = one_line(&case.id);
-            changes.push(format!("case {id} cannot be scored: {change}"));
+            changes.push(format!("case {id} cannot be scored: {}", change.in_words()));
         }
     }
     for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
@@ -135,7 +158,7 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
             changes.push(format!(
                 "gate {} of {} cannot be measured: {why}",
                 gate.name.name(),
-                safe(&gate.suite)
+                safe(&gate.about())
             ));
         }
     }
@@ -144,19 +167,6 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
     changes.truncate(MOST_EXPLAINED);
     changes.extend((more > 0).then(|| format!("and {} of this kind", counted(more, "more problem"))));
     changes
-}
-
-/// What must be changed where a trial has no verdict for a reason that stays the same however often it runs.
-fn change_for(why: &str) -> Option<&'static str> {
-    if why.contains("it has no required check") {
-        Some("it has no required check; make one of its checks required")
-    } else if why.contains("it has no check") {
-        Some("it has no check; add one")
-    } else if why.contains("only with --allow-network") {
-        Some("it asks whether links answer; run it with --allow-network")
-    } else {
-        None
-    }
 }
 
 /// Those that kept the run from beginning. Of the others the cases tell.
@@ -186,7 +196,14 @@ fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let line = match (examined.trials, without.trials) {
         (0, _) => figures::totals(&without),
         (_, 0) => figures::totals(&examined),
-        (_, all) => format!("{} · without the skill {} of {all}", figures::totals(&examined), without.passed),
+        (_, all) => {
+            let missing = match without.not_scored {
+                0 => String::new(),
+                missing => format!(", {missing} not scored"),
+            };
+            let (examined, passed) = (figures::totals(&examined), without.passed);
+            format!("{examined} · without the skill {passed} of {all}{missing}")
+        }
     };
     let by_rate = figures::by_rate(&results.summary).map(|words| format!(" · {words}")).unwrap_or_default();
     writeln!(out, "{style}{word}{style:#}  {line}{by_rate}")
@@ -250,8 +267,7 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         words.push(format!("{} not run", case.not_run));
     }
     if let Some(without) = all.iter().find(|other| case.is_examined() && is_without(other, case)) {
-        let runs = without.trials();
-        words.push(format!("without the skill {}/{runs}", without.passed));
+        words.push(format!("without the skill {}", counts(without)));
     }
     if case.fired.yes + case.fired.no > 0 {
         let wanted = case.deciding_rate().and_then(FireRate::wanted);
@@ -263,6 +279,18 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
     match figures::scores(case) {
         Some(scores) => writeln!(out, "      {FAINT}{}{FAINT:#}", one_line(&scores)),
         None => Ok(()),
+    }
+}
+
+/// `1/2`, and how many trials have no verdict and why: those have neither passed nor failed.
+fn counts(of: &CaseSummary) -> String {
+    let scored = of.passed + of.failed;
+    let why = of.not_scored_because.first().and_then(|why| why.lines().next()).unwrap_or_default();
+    let why = cut(&one_line(why), WIDEST);
+    match (scored, of.not_scored) {
+        (_, 0) => format!("{}/{scored}", of.passed),
+        (0, _) => format!("not scored: {why}"),
+        (_, missing) => format!("{}/{scored}, {missing} not scored: {why}", of.passed),
     }
 }
 
@@ -389,5 +417,5 @@ fn figures_lines(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> 
 fn gate_line(gate: &GateResult, out: &mut dyn Write) -> std::io::Result<()> {
     let (figures, word) = figures::gate(gate);
     let style = styles::gate(gate);
-    writeln!(out, "  gate {} of {}: {figures} {style}{word}{style:#}", gate.name.name(), safe(&gate.suite))
+    writeln!(out, "  gate {} of {}: {figures} {style}{word}{style:#}", gate.name.name(), safe(&gate.about()))
 }

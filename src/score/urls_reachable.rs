@@ -43,9 +43,7 @@ impl UrlsReachable {
             return Finding::new(false, message);
         }
         let Some(network) = network else {
-            return Finding::not_scored(Why::CheckFailed(
-                "whether links answer is asked only with --allow-network".to_owned(),
-            ));
+            return Finding::not_scored(Why::NetworkNotAllowed);
         };
         let (mut reached, mut problems) = (0, Vec::new());
         for url in &candidates {

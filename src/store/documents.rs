@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::model::{Condition, Digest, Gate, Origin, TrialId, TrialRecord};
+use crate::model::{Condition, Digest, Gate, Origin, Sample, TrialId, TrialRecord};
 
 /// What was asked: `run.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +48,13 @@ pub struct RunInfo {
     /// a run is in no trend and no badge unless it is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_in_history: Option<String>,
+    /// Set where only a part of the cases was to be run (`--max-evals`, `--shard`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Sample>,
+    /// Whether cases that are known to be flaky may fail a gate alone (`--count-flaky`). Grading the run again keeps
+    /// it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub count_flaky: bool,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,

@@ -142,3 +142,48 @@ fn an_arm_that_a_case_does_not_have_is_not_dropped_without_a_note() {
     let ran = project.run(&scripted(&["run", "evals", "--arm", "with", "--dry-run"])).exits(0);
     assert!(!ran.stderr.contains("only with the skill"), "{}", ran.stderr);
 }
+
+/// Two agents of which one fails everything passed a gate together.
+#[test]
+fn a_bad_agent_does_not_hide_behind_a_good_one() {
+    let evals = "\
+practicum: 1
+workspace: empty
+gates: { pass_rate: 0.5 }
+run: { agents: [good, bad] }
+cases:
+  - { id: a, prompt: alpha, checks: [{ contains: alpha }] }
+  - { id: b, prompt: beta, checks: [{ contains: beta }] }
+";
+    let project = Project::new(&[("e.practicum.yaml", evals)]);
+    project.write(
+        "practicum.toml",
+        "sandbox = \"off\"\n[agents.good]\ncommand = [\"/bin/echo\", \"{prompt}\"]\n[agents.bad]\ncommand = [\"/bin/echo\", \"no\"]\n",
+    );
+    let ran = project.run(&["run", ".", "--report", "md=r.md"]).exits(1);
+    assert!(ran.stdout.contains("gate pass_rate of e with bad: 0.00"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("gate pass_rate of e with good: 1.00"), "{}", ran.stdout);
+    let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
+    assert!(report.contains("e with bad"), "{report}");
+    let again = project.run(&["grade", "latest", "--json"]).exits(1).json();
+    assert_eq!(again["summary"]["gates"][0]["agent"], "bad", "{again}");
+    // One agent alone needs no name.
+    let alone = project.run(&["run", ".", "--agent", "good", "--json"]).exits(0).json();
+    assert_eq!(alone["gates"].as_array().map(Vec::len), Some(1), "{alone}");
+    assert!(alone["gates"][0].get("agent").is_none(), "{alone}");
+}
+
+/// Trials without the skill that have no verdict looked like failures.
+#[test]
+fn an_unscored_trial_without_the_skill_is_not_a_failure() {
+    let project = project();
+    project.write(
+        "practicum.toml",
+        "sandbox = \"off\"\nretries = 0\n[agents.half]\ncommand = [\"/bin/sh\", \"-c\", \"[ -d .claude/skills ] || find . -name SKILL.md | grep -q . || exit 7; echo kee-ow\"]\n",
+    );
+    let args = ["run", "evals", "--case", "right", "--agent", "half", "--arm", "with", "--arm", "without"];
+    let ran = project.run(&args);
+    let line = ran.stdout.lines().find(|line| line.contains(" right ")).unwrap_or_default();
+    assert!(line.contains("without the skill not scored: "), "{}\n{}", ran.stdout, ran.stderr);
+    assert!(!ran.stdout.contains("without the skill 0/"), "{}", ran.stdout);
+}

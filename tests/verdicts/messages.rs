@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::common::Project;
 
@@ -195,6 +195,178 @@ fn a_failed_check_does_not_hide_that_the_arm_is_not_valid() {
     let ran = project.run(&["run", ".", "--no-probe", "--report", "md=report.md"]).exits(3);
     let told = "the arm is not valid: the agent could not see the skill gull";
     assert!(ran.stdout.contains(told), "{}", ran.stdout);
+    // Running the same again cannot make the skill visible.
+    assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
     let report = std::fs::read_to_string(project.path().join("report.md")).expect("a report");
     assert!(report.contains(told), "{report}");
+}
+
+/// Without a judge, a text passed although nobody had answered the checks for a judge.
+#[test]
+fn a_text_whose_judged_checks_nobody_answered_does_not_pass() {
+    let native = "practicum: 1\ncases: [{ id: a, prompt: p, checks: [{ id: word, contains: one }, { id: kind, judge: It is kind. }] }]\n";
+    let clauditor = r#"{"skill_name": "x", "assertions": [{"id": "word", "type": "contains", "needle": "one"}],
+        "grading_criteria": [{"id": "kind", "criterion": "It is kind."}]}"#;
+    let project =
+        Project::new(&[("n.practicum.yaml", native), ("c.eval.json", clauditor), ("out.txt", "one\n")]);
+    for spec in ["n.practicum.yaml", "c.eval.json"] {
+        let grade = ["grade", "--output", "out.txt", "--spec", spec];
+        let ran = project.run(&grade).exits(3);
+        assert!(ran.stdout.starts_with("INCOMPLETE"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("nobody answered 1 check: kind"), "{}", ran.stdout);
+        let found = project.run(&[&grade[..], &["--json"]].concat()).exits(3).json();
+        assert_eq!(found["ok"], false, "{found}");
+        assert!(found["notes"][0].as_str().is_some_and(|note| note.contains("check: kind")), "{found}");
+        project.run(&[&grade[..], &["--allow-unscored", "1"]].concat()).exits(0);
+        project.write("wrong.txt", "two\n");
+        project.run(&["grade", "--output", "wrong.txt", "--spec", spec]).exits(1);
+    }
+    // A check that decides nothing may stay without an answer.
+    project.write("n.practicum.yaml", &native.replace("It is kind.", "It is kind., required: false"));
+    project.run(&["grade", "--output", "out.txt", "--spec", "n.practicum.yaml"]).exits(0);
+}
+
+/// Only a part of the cases was run, and only standard error said so.
+#[test]
+fn a_sample_is_not_taken_for_all_cases() {
+    for (how, told) in [
+        (["--max-evals", "2"], "sample of 2 of 3 cases (--max-evals 2)"),
+        (["--shard", "2/3"], "sample of 2 of 3 cases (--shard 2/3)"),
+    ] {
+        let project = project(EVALS);
+        let args = ["run", ".", "--report", "md=r.md", "--report", "html=r.html", "--report", "junit=r.xml"];
+        let args = [&args[..], &["--report", "github=r.txt"], &how].concat();
+        let ran = project.run(&args).exits(0);
+        assert!(ran.stdout.contains(told), "{}", ran.stdout);
+        for report in ["r.md", "r.html", "r.xml", "r.txt"] {
+            let text = std::fs::read_to_string(project.path().join(report)).expect("a report");
+            assert!(text.replace('\\', "").contains(told), "{report}\n{text}");
+        }
+        assert!(project.run(&["show"]).exits(0).stdout.contains(told));
+        let badge = project.run(&["badge", "--format", "shields"]).exits(0).json();
+        assert!(badge["message"].as_str().is_some_and(|message| message.contains(told)), "{badge}");
+        let summary = project.run(&["report", "--format", "json"]).exits(0).json();
+        assert_eq!(summary["sample"]["of"], 3, "{summary}");
+        let again = project.run(&["grade", "latest", "--json"]).exits(0).json();
+        assert_eq!(again["summary"]["sample"], summary["sample"], "{again}");
+    }
+    // All cases are no sample.
+    let whole = project(EVALS).run(&["run", ".", "--max-evals", "3", "--json"]).exits(0).json();
+    assert_eq!(whole["sample"], Value::Null, "{whole}");
+}
+
+/// 0.996 was shown as 1.00 beside a limit of 1.00 that it fails.
+#[test]
+fn a_rate_that_misses_its_gate_is_not_shown_as_if_it_reached_it() {
+    let project = project(
+        "practicum: 1\nworkspace: empty\nrun: { agents: [echo], repeat: 300 }\ngates: { pass_rate: 1 }\ncases: [{ id: c, prompt: p, checks: [{ contains: p }] }]\n",
+    );
+    let once = project.path().join("once");
+    let agent = format!("mkdir {} 2>/dev/null && echo no || echo p", once.display());
+    project.write(
+        "practicum.toml",
+        &format!("sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/sh\", \"-c\", \"{agent}\"]\n"),
+    );
+    let ran = project.run(&["run", ".", "-q", "--report", "md=r.md"]).exits(1);
+    assert!(ran.stdout.contains("gate pass_rate of e: 0.997 ["), "{}", ran.stdout);
+    assert!(ran.stdout.contains("(needs 1.000) fails"), "{}", ran.stdout);
+    let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
+    assert!(report.contains("0.997"), "{report}");
+}
+
+/// Trials that were planned and not run had no annotation.
+#[test]
+fn github_is_not_silent_about_trials_that_were_not_run() {
+    let project = project(&EVALS.replace("[{ contains: alpha }]", "[{ contains: omega }]"));
+    let ran = project.run(&["run", ".", "-q", "-j", "1", "--fail-fast", "--report", "github=r.txt"]);
+    assert_ne!(ran.code, 0, "{}", ran.stdout);
+    let report = std::fs::read_to_string(project.path().join("r.txt")).expect("a report");
+    let told = |case: &str| {
+        let mut lines = report.lines();
+        lines.any(|line| line.contains(&format!("title={case} of e")) && line.contains("not run: "))
+    };
+    assert!(told("bread") && told("broth"), "{report}");
+}
+
+/// Files that were found and not read were in no JSON document.
+#[test]
+fn skipped_files_are_not_left_out_of_json() {
+    let project = project(EVALS);
+    project.write("local/mine.practicum.yaml", EVALS);
+    project.write(".gitignore", "local/\n");
+    let checked = project.run(&["check", ".", "--json"]).exits(0);
+    let is_named = |found: &Value| {
+        let skipped = found["skipped"].as_array().into_iter().flatten();
+        skipped.filter_map(Value::as_str).any(|path| path.ends_with("local/mine.practicum.yaml"))
+    };
+    assert!(is_named(&checked.json()), "{}\n{}", checked.stdout, checked.stderr);
+    let ran = project.run(&["run", ".", "--json"]).exits(0);
+    assert!(is_named(&ran.json()), "{}\n{}", ran.stdout, ran.stderr);
+}
+
+/// One skill with a slip in its frontmatter was warned of once for each of its eval files.
+#[test]
+fn one_slip_in_a_frontmatter_is_not_many_warnings() {
+    let evals = |name: &str| {
+        format!(
+            "practicum: 1\nname: {name}\nskill: gull\nworkspace: empty\ncases: [{{ id: c, prompt: p, checks: [{{ contains: p }}] }}]\n"
+        )
+    };
+    let project = Project::new(&[
+        ("gull/SKILL.md", "---\nname: gull\ndescription: Speaks: use when asked to.\n---\n\nkee-ow\n"),
+        ("one.practicum.yaml", &evals("one")),
+        ("two.practicum.yaml", &evals("two")),
+    ]);
+    let ran = project.run(&["check", "."]).exits(0);
+    assert_eq!(ran.stdout.matches("warning[skill-frontmatter]").count(), 1, "{}", ran.stdout);
+}
+
+/// A file that was given as read-only and changed was told only by `show` where the case passed.
+#[test]
+fn a_changed_fixture_is_not_kept_quiet_where_the_case_passes() {
+    let project = project(
+        "practicum: 1\nworkspace: empty\nrun: { agents: [echo] }\ncases: [{ id: c, prompt: p, files: [{ from: in.txt, to: in.txt }], checks: [{ contains: p }] }]\n",
+    );
+    project.write("in.txt", "given\n");
+    project.write(
+        "practicum.toml",
+        "sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/sh\", \"-c\", \"chmod u+w in.txt; echo changed > in.txt; echo p\"]\n",
+    );
+    let told = "the agent changed in.txt, which was given as read-only";
+    let ran = project.run(&["run", ".", "--report", "md=r.md"]).exits(0);
+    assert!(ran.stdout.contains(told), "{}\n{}", ran.stdout, ran.stderr);
+    let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
+    assert!(report.replace('\\', "").contains(told), "{report}");
+    let summary = project.run(&["report", "--format", "json"]).exits(0).json();
+    assert_eq!(summary["cases"][0]["notes"][0], told, "{summary}");
+}
+
+/// An optional criterion to which the judge gave no score was in no list of scores.
+#[test]
+fn a_criterion_without_a_score_does_not_disappear() {
+    let statement =
+        |id: &str| json!({"id": id, "judge": {"statement": format!("It is {id}."), "scale": "1-5"}});
+    let mut optional = statement("warm");
+    optional["required"] = json!(false);
+    let evals = json!({
+        "practicum": 1, "workspace": "empty", "run": {"agents": ["builtin"]},
+        "cases": [{"id": "c", "prompt": "Where to go?", "checks": [statement("near"), optional]}],
+    });
+    let mark = json!({"id": "near", "verdict": null, "score": 5, "evidence": ["The park"], "reasoning": "It is.", "weak": null});
+    let step = json!({"tools": [{"name": "report_marks", "input": {"results": [mark]}}]});
+    let script = json!({"practicum_script": 1, "scenarios": [
+        {"when": "Where to go", "steps": ["The park"]},
+        {"to": "judge", "steps": vec![step; 6]},
+    ]});
+    let project =
+        Project::new(&[("e.practicum.yaml", &evals.to_string()), ("script.json", &script.to_string())]);
+    let ran = project.run(&["run", ".", "--script", "script.json", "--report", "md=r.md"]).exits(0);
+    assert!(ran.stdout.contains("near 5.0, warm no score ("), "{}\n{}", ran.stdout, ran.stderr);
+    assert!(project.run(&["show"]).exits(0).stdout.contains("warm no score ("));
+    let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
+    assert!(report.contains("no score: "), "{report}");
+    let summary = project.run(&["report", "--format", "json"]).exits(0).json();
+    let warm = &summary["cases"][0]["checks"][1];
+    assert_eq!((warm["scale"].as_str(), &warm["mean_score"]), (Some("1-5"), &Value::Null), "{warm}");
+    assert!(warm["not_scored_because"].is_string(), "{warm}");
 }

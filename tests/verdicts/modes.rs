@@ -354,3 +354,43 @@ fn the_summary_names_the_skill_that_was_activated_instead() {
     let shown = project.run(&["show", "latest", "gull/2-takes-heron"]).exits(0).stdout;
     assert!(shown.contains(told), "{shown}");
 }
+
+/// A suite in which every outcome is acceptable passed, and nothing had been tested.
+#[test]
+fn a_suite_of_acceptable_cases_does_not_pass() {
+    let suite = json!({"name": "birds", "runs_per_case": 1, "skills": [{"name": "gull", "plugin": "birds",
+        "test_cases": [{"prompt": "leave it", "expectation": "acceptable"}]}]});
+    let project = Project::new(&[
+        ("plugins/birds/skills/gull/SKILL.md", &skill("gull")),
+        ("suites/birds.json", &suite.to_string()),
+        ("agent.sh", OBEDIENT),
+    ]);
+    let agent = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+        agent.display()
+    );
+    project.write("practicum.toml", &settings);
+    let args = ["run", "suites/birds.json", "--agent", "own", "--no-probe", "--report", "md=r.md"];
+    for gate in [&[][..], &["--gate", "pass_rate=1"]] {
+        let ran = project.run(&[&args[..], gate].concat()).exits(0);
+        assert!(ran.stdout.contains("NO GATE"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("nothing was tested"), "{}", ran.stdout);
+        let report = std::fs::read_to_string(project.path().join("r.md")).expect("a report");
+        assert!(report.contains("No gate: nothing was tested"), "{report}");
+    }
+}
+
+/// A run without any gate has not passed one.
+#[test]
+fn a_pass_without_a_gate_does_not_claim_that_a_gate_held() {
+    let evals = "practicum: 1\nworkspace: empty\nrun: { agents: [echo] }\ncases: [{ id: c, prompt: p, checks: [{ contains: p }] }]\n";
+    let project = Project::new(&[("e.practicum.yaml", evals)]);
+    project.write(
+        "practicum.toml",
+        "sandbox = \"off\"\n[agents.echo]\ncommand = [\"/bin/echo\", \"{prompt}\"]\n",
+    );
+    let ran = project.run(&["run", ".", "--gate", "all_cases_pass=0"]).exits(0);
+    assert!(ran.stdout.contains("no gate was set"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains(" holds"), "{}", ran.stdout);
+}

@@ -307,3 +307,32 @@ fn a_check_whose_script_has_changed_is_asked_again() {
     project.write("check.sh", "exit 1 # now\n");
     project.run(&["run", "evals", "--trust"]).exits(1);
 }
+
+/// A run that counted flaky cases failed, and grading it again passed without them.
+#[test]
+fn grading_again_does_not_forget_that_flaky_cases_count() {
+    let agent = "\
+case \"$1\" in *steady*) echo good; exit ;; esac
+echo x >>\"$COUNT\"
+n=$(wc -l <\"$COUNT\")
+[ $((n % 2)) = 0 ] && echo good || echo bad
+";
+    let evals = "practicum: 1\nworkspace: empty\nrun: { agents: [own] }\ncases: [{ id: c, prompt: p, checks: [{ contains: good }] }, { id: s, prompt: steady, checks: [{ contains: good }] }]\n";
+    let project = Project::new(&[("flaky.sh", agent), ("e.practicum.yaml", evals)]);
+    let at = |name: &str| project.path().join(name).display().to_string();
+    let (script, count) = (at("flaky.sh"), at("count"));
+    project.write(
+        "practicum.toml",
+        &format!(
+            "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{script}\", \"{{prompt}}\"]\nenv = {{ COUNT = \"{count}\" }}\n"
+        ),
+    );
+    project.run(&["noise", ".", "-j", "1", "--json"]).exits(0);
+    let run = ["run", ".", "--repeat", "4", "--no-cache", "-j", "1", "--json"];
+    project.run(&run).exits(0);
+    project.run(&["grade", "latest", "--json"]).exits(0);
+    project.run(&[&run[..], &["--count-flaky"]].concat()).exits(1);
+    project.run(&["grade", "latest", "--json"]).exits(1);
+    // And again: the new grading is graded as the run was.
+    project.run(&["grade", "latest", "--json"]).exits(1);
+}

@@ -210,7 +210,14 @@ impl Errand {
         let info = info(&self.plan, &run, scripted, self.notices.clone());
         keep_graded_skills(&self.plan, &info, &run);
         let gates = carrying.gates.asked().to_vec();
-        run.write_info(&RunInfo { replayed, earlier_skill, not_in_history, gates, ..info })?;
+        run.write_info(&RunInfo {
+            replayed,
+            earlier_skill,
+            not_in_history,
+            gates,
+            count_flaky: carrying.count_flaky,
+            ..info
+        })?;
         Ok(run)
     }
 

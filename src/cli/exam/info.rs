@@ -49,6 +49,8 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         not_in_history: None,
         replayed: false,
         gates: Vec::new(),
+        sample: plan.sample.clone(),
+        count_flaky: false,
     }
 }
 

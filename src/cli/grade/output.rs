@@ -14,7 +14,7 @@ use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
 use crate::judge::Scrub;
-use crate::model::{Case, CheckResult, Network, Severity};
+use crate::model::{Case, CheckResult, Network, Ratio, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded, safe};
@@ -38,7 +38,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     for planned in &mut suites {
         planned.script = args.script.as_ref().map(std::path::absolute).transpose()?;
     }
-    captured::keep_answerable_gates(&mut suites, args.judge);
+    // Where everything may stay open, gates over what a judge says have nothing to decide.
+    let code_may_decide = args.allow_unscored == Ratio::ONE;
+    captured::keep_answerable_gates(&mut suites, args.judge || !code_may_decide);
     if !args.only_criterion.is_empty() && !args.judge {
         bail!("--only-criterion needs --judge: without it nothing is judged");
     }
@@ -73,6 +75,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             text,
             suites: &suites,
             means: means.as_deref(),
+            code_alone: false,
             cancel: &stop.now,
             cases: &cases,
             allow_unscored: args.allow_unscored,

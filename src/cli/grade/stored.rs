@@ -65,7 +65,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     args.gates.apply(&mut suites);
     notices.extend(told);
     notices.extend(asked_otherwise(&then, &suites, &trials));
-    let plan = Plan { suites, trials };
+    let plan = Plan { suites, trials, sample: made.sample.clone(), skipped: Vec::new() };
     for notice in &notices {
         say!("note: {}", safe(notice));
     }
@@ -88,7 +88,15 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let again = info(&plan, &run_dir, scripted, notices);
     let gates = args.gates.beside(&made.gates);
     let not_in_history = not_in_history.or_else(|| made.not_in_history.clone());
-    let mut again = RunInfo { graded_from, replayed, earlier_skill, not_in_history, gates, ..again };
+    let mut again = RunInfo {
+        graded_from,
+        replayed,
+        earlier_skill,
+        not_in_history,
+        gates,
+        count_flaky: made.count_flaky,
+        ..again
+    };
     // What ran is the skill as it was then, whatever has become of it.
     for suite in &mut again.suites {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
@@ -111,7 +119,10 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         run_dir: run_dir.clone(),
         scrubber,
         allow_unscored: args.allow_unscored,
-        noise: read_noise(&project).map_err(|why| anyhow!(why))?,
+        noise: match made.count_flaky {
+            true => None,
+            false => read_noise(&project).map_err(|why| anyhow!(why))?,
+        },
         stop: stop.clone(),
         prices: shared.ledger.prices().clone(),
         judge_jobs: setting(&layers, &JUDGE_JOBS)?,

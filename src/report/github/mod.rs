@@ -9,7 +9,7 @@ use self::place::Places;
 use super::markup::{cut, one_line};
 use super::results::Trouble;
 use super::{Addition, Form, Report, Results};
-use crate::model::{TrialRecord, Verdict};
+use crate::model::{TrialRecord, Verdict, counted};
 
 /// Annotations on standard output, and the step's summary where GitHub says.
 pub static REPORT: Report = Report {
@@ -33,6 +33,9 @@ const MOST_ANNOTATIONS: usize = 50;
 const LONGEST_MESSAGE: usize = 1000;
 
 fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    if let Some(sample) = &results.summary.sample {
+        writeln!(out, "::notice::not all cases were run: {}", data(&sample.in_words()))?;
+    }
     let mut places = Places::new(results);
     let mut left = 0;
     for (index, trouble) in results.troubles().enumerate() {
@@ -44,6 +47,11 @@ fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         let (suite, case, level, message) = match &trouble {
             Trouble::Case(case, rate) => {
                 (&case.suite, &case.id, "error", cut(&rate.in_words(), LONGEST_MESSAGE))
+            }
+            Trouble::NotRun(case) => {
+                let trials = counted(case.not_run, "planned trial");
+                let message = format!("not run: {trials} with {}", one_line(&case.agent));
+                (&case.suite, &case.id, "warning", message)
             }
             Trouble::Trial(record) => {
                 let level = match record.verdict {

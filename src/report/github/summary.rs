@@ -35,14 +35,12 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let (examined, without) = results.totals();
     let (mark, word) = match summary.standing() {
-        Standing::Passed => ("✅", "passed"),
-        Standing::Failed => ("❌", "failed"),
-        Standing::Ungated if summary.is_baseline() => {
-            ("⚠️", "no gate, because this is a baseline without the skill")
-        }
-        Standing::Ungated => ("⚠️", "no gate, so that what failed could not fail the run"),
+        Standing::Passed if !summary.has_gate() => ("✅", "passed, and no gate was set".to_owned()),
+        Standing::Passed => ("✅", "passed".to_owned()),
+        Standing::Failed => ("❌", "failed".to_owned()),
+        Standing::Ungated => ("⚠️", format!("no gate, because {}", summary.why_no_gate())),
         Standing::Incomplete | Standing::OverBudget | Standing::Interrupted => {
-            ("⚠️", "could not be completed")
+            ("⚠️", "could not be completed".to_owned())
         }
     };
     let names: Vec<String> = results.suites().iter().map(|name| markdown(name)).collect();
@@ -58,6 +56,9 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(words) = figures::by_rate(summary) {
         writeln!(out, "- {words}")?;
     }
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "- not all cases were run: {}", markdown(&sample.in_words()))?;
+    }
     let activation = summary.activation.as_ref().map(figures::activation);
     let predicted = summary.predicted_activation.as_ref().map(figures::predicted);
     let arms = summary.arms.as_ref().map(figures::arms);
@@ -68,7 +69,7 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for gate in gates {
         let (figures, word) = figures::gate(gate);
         let name = gate.name.name();
-        writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.suite)))?;
+        writeln!(out, "- {}", markdown(&format!("gate {name} of {}: {figures} {word}", gate.about())))?;
     }
     if let Some(others) = others {
         writeln!(out, "- {others}")?;

@@ -74,6 +74,9 @@ fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Resul
         html(&when::readable(&results.info.started)),
         html(&results.info.practicum)
     )?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "<p class=\"notice\">Not all cases were run: {}</p>", html(&sample.in_words()))?;
+    }
     if let Some(words) = figures::failed_teardowns(summary) {
         writeln!(out, "<p class=\"notice\">{}</p>", html(&words))?;
     }
@@ -229,7 +232,7 @@ fn gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()>
             out,
             "<tr><th>{}<small>{}{spared}</small></th><td>{}</td><td class=\"number\">{}</td><td class=\"{class}\">{word}</td></tr>",
             html(&gate.name.name().replace('_', " ")),
-            html(&gate.suite),
+            html(&gate.about()),
             charts::rate(&[(value, class)], Some(gate.threshold)),
             html(&figures::estimate(value)),
         )?;

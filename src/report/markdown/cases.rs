@@ -57,13 +57,26 @@ fn one(
         let wording = questions.wording(&case.suite, &case.id, &check.id);
         let name = wording.map_or_else(|| check.id.clone(), |words| format!("{}: {words}", check.id));
         let figure = |of: Option<f64>| of.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
-        let (agreement, mean) = (figure(check.agreement), figure(check.mean_score));
+        let (agreement, mut mean) = (figure(check.agreement), figure(check.mean_score));
+        if let Some(why) = &check.not_scored_because {
+            let why = plain(&cut(why, LONGEST_TEXT));
+            mean = if check.mean_score.is_some() {
+                format!("{mean}; {why}")
+            } else {
+                format!("no score: {why}")
+            };
+        }
         let name = plain(&cut(&name, LONGEST_TEXT));
         writeln!(
             out,
             "| {name} | {} | {} | {} | {agreement} | {mean} |",
             check.passed, check.failed, check.not_scored
         )?;
+    }
+    // Of a case that did not pass, each run says its own below.
+    if !case.is_troubled() {
+        let notes = case.notes.iter().map(|note| format!("\n- note: {}", plain(&cut(note, LONGEST_TEXT))));
+        writeln!(out, "{}", notes.collect::<String>())?;
     }
     let (troubled, mut told) = (case.failed + case.not_scored, 0);
     if troubled > 0 && !case.checks.is_empty() {

@@ -7,7 +7,7 @@ use std::io::Write;
 
 use super::markup::{cut, markdown as plain};
 use super::{Form, Report, Results, figures, when};
-use crate::model::{Estimate, GateResult, SkillJudged, Standing, Totals};
+use crate::model::{Estimate, SkillJudged, Standing, Totals};
 use crate::own_files::MARK;
 
 pub static REPORT: Report = Report {
@@ -24,16 +24,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
     writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
     let verdict = match summary.standing() {
-        Standing::Passed if !summary.gates.iter().any(GateResult::can_fail) => "Passed; no gate was set.",
-        Standing::Passed => "Passed: every gate holds.",
-        Standing::Failed => "Failed: a gate does not hold.",
-        Standing::Ungated if summary.is_baseline() => {
-            "No gate: the skill was not staged, so this is a baseline."
-        }
-        Standing::Ungated => "No gate: what failed could not fail the run.",
-        Standing::Incomplete => "Could not be completed.",
-        Standing::OverBudget => "Stopped by its budget.",
-        Standing::Interrupted => "Interrupted before its end.",
+        Standing::Passed if !summary.has_gate() => "Passed; no gate was set.".to_owned(),
+        Standing::Passed => "Passed: every gate holds.".to_owned(),
+        Standing::Failed => "Failed: a gate does not hold.".to_owned(),
+        Standing::Ungated => format!("No gate: {}.", summary.why_no_gate()),
+        Standing::Incomplete => "Could not be completed.".to_owned(),
+        Standing::OverBudget => "Stopped by its budget.".to_owned(),
+        Standing::Interrupted => "Interrupted before its end.".to_owned(),
     };
     writeln!(
         out,
@@ -41,6 +38,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         summary.run,
         plain(&when::readable(&results.info.started))
     )?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "**Not all cases were run: {}.**\n", plain(&sample.in_words()))?;
+    }
     totals(results, out)?;
     gates(results, out)?;
     if summary.activation.is_some() {
@@ -90,7 +90,7 @@ fn gates(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for gate in &results.summary.gates {
         let (figures, word) = figures::gate(gate);
         let name = plain(gate.name.name());
-        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.suite), plain(&figures))?;
+        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.about()), plain(&figures))?;
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ function gates(summary) {
   if (!summary) return null;
   const row = (gate) => h("tr", {},
     h("td", {}, mark(GATE_MARKS[gate.standing] ?? "not_scored")),
-    h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.suite)),
+    h("td", {}, gate.name.replaceAll("_", " "), h("div", { class: "faint small" }, gate.agent ? `${gate.suite} with ${gate.agent}` : gate.suite)),
     h("td", { class: "number" }, share(gate.value), h("span", { class: "faint" }, interval(gate))),
     h("td", { class: "number faint" }, `needs ${share(gate.threshold)}`),
     h("td", {}, gate.standing, gate.standing === "open" && h("div", { class: "faint small" }, `at worst ${share(gate.worst)}`)));

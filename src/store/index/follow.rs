@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::IndexError;
 use super::said::said;
-use crate::model::{CaseSummary, Expect, Summary, TrialRecord, Verdict};
+use crate::model::{CaseSummary, Expect, Sample, Summary, TrialRecord, Verdict};
 
 /// So many trials are written at once: few enough that others who write need not wait long.
 const BATCH: u64 = 2000;
@@ -72,6 +72,8 @@ struct Asked {
     earlier_skill: Option<String>,
     #[serde(default)]
     not_in_history: Option<String>,
+    #[serde(default)]
+    sample: Option<Sample>,
 }
 
 impl<'b> Batch<'b> {
@@ -94,11 +96,12 @@ impl<'b> Batch<'b> {
             .ok()
             .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
             .unwrap_or_default();
-        let Asked { started, scripted, replayed, earlier_skill, not_in_history } = asked;
+        let Asked { started, scripted, replayed, earlier_skill, not_in_history, sample } = asked;
+        let sample = sample.map(|sample| sample.in_words());
         change.execute(
-            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill, not_in_history)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![id, started, scripted, replayed, earlier_skill, not_in_history],
+            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill, not_in_history, sample)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![id, started, scripted, replayed, earlier_skill, not_in_history, sample],
         )?;
         Ok(Self { change, run, id, n: change.last_insert_rowid(), bytes: 0 })
     }

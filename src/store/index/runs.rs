@@ -18,6 +18,9 @@ pub struct RunRow {
     /// Whether it says something about the whole: not where criteria were left out or nothing was checked.
     #[serde(skip)]
     pub in_history: bool,
+    /// In words, the part of the cases that it was about; `None` where it was about all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
     /// How many trials it was to have.
     pub planned: u64,
     /// `None` while it has not come to its end.
@@ -63,7 +66,7 @@ const COLUMNS: &str = "
         examined_passed),
     iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials
                        WHERE run = runs.n AND arm <> 'without'), examined_failed),
-    ungated, not_in_history IS NULL";
+    ungated, not_in_history IS NULL, sample";
 
 fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
@@ -82,6 +85,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         exit: row.get(5)?,
         ungated: row.get(14)?,
         in_history: row.get(15)?,
+        sample: row.get(16)?,
         passed: all.passed,
         failed: all.failed,
         not_scored: all.not_scored,
