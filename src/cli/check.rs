@@ -65,7 +65,7 @@ fn look_at_skills(file: &mut Loaded, named: bool) {
         for told in intake::unreadable_skills(suite).into_iter().filter(|_| !named) {
             diagnostics.error("unreadable-skill", None, told);
         }
-        for told in intake::leave_out_unreadable_rivals(suite) {
+        for told in intake::leave_out_unfit_rivals(suite) {
             diagnostics.warning("rival-left-out", None, told);
         }
         for told in intake::skill_warnings(suite) {

@@ -49,6 +49,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         not_in_history: None,
         replayed: false,
         gates: Vec::new(),
+        trusted_code: None,
     }
 }
 
