@@ -1,6 +1,6 @@
 //! Slips of an author or a user that a run passed over in silence.
 
-use crate::common::Project;
+use crate::common::{Project, Ran, claude, path_with};
 
 const EVAL: &str =
     "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: [{type: contains, value: done}]\n";
@@ -466,4 +466,34 @@ fn a_misspelt_tool_of_the_command_line_is_told() {
     let told = run("Bsh,read");
     assert!(told.contains("--tools names \"Bsh\", a tool that no known agent has"), "{told}");
     assert!(!run("bash,read").contains("no known agent"));
+}
+
+/// A skill that the model read with its shell counted as not activated: a true negative.
+#[test]
+fn a_skill_that_was_read_with_the_shell_is_not_unused() {
+    let evals = "practicum: 1\nskill: ../gull\nworkspace: empty\ncases:\n  - { id: a, prompt: p1, activation: must_not }\n";
+    let script = "practicum_script: 1\nscenarios:\n  - {when: {regex: 'p1'}, steps: [{tools: [{name: Bash, input: \
+                  {command: 'cat .claude/skills/gull/SKILL.md'}}]}, 'hi']}\n";
+    let project = Project::new(&[
+        ("gull/SKILL.md", SKILL),
+        ("evals/e.practicum.yaml", evals),
+        ("script.yaml", script),
+        ("practicum.toml", "sandbox = \"off\"\n"),
+    ]);
+    let mut command = project.practicum(&[
+        "run",
+        "evals",
+        "--agent",
+        "claude",
+        "--script",
+        "script.yaml",
+        "--repeat",
+        "1",
+        "--no-probe",
+        "-q",
+    ]);
+    command.env("PATH", path_with(&claude()));
+    let ran = Ran::of(command.output().expect("practicum starts")).exits(1);
+    assert!(ran.stdout.contains("read its SKILL.md with Bash"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 fp 0 tn"), "{}", ran.stdout);
 }
