@@ -26,13 +26,14 @@ pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::{keep_criteria, leave_criteria_open};
 pub use reading::{Reading, one_command, one_prompt, read};
 pub use skill_problems::{
-    hidden_from_model, leave_out_unreadable_rivals, names_that_differ, skill_warnings, unreadable_skills,
+    hidden_from_model, leave_out_unfit_rivals, names_that_differ, skill_warnings, unreadable_skills,
 };
 pub use stored::{Stored, stored_suites};
 pub use unfit_fixtures::unfit_fixtures;
 
 use self::reading::skill_at;
-use crate::agents::{AGENTS, Agent, LaunchError};
+use self::skill_problems::of_one_name;
+use crate::agents::{AGENTS, Agent, LaunchError, is_tool_name, tool_names};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
@@ -127,7 +128,10 @@ pub fn missing(suite: &Suite) -> Missing {
     let mut missing = Missing::default();
     for skill in &suite.skills {
         match &skill.path {
-            Some(path) => missing.skills.extend(Skill::read(path).err().map(|error| error.to_string())),
+            Some(path) => missing.skills.extend(match Skill::read(path) {
+                Ok(skill) => skill.unfit_name(),
+                Err(error) => Some(error.to_string()),
+            }),
             None => missing.skills.push(format!(
                 "the skill {} of suite {} was not found; name it with --skill",
                 skill.name, suite.name
@@ -182,14 +186,21 @@ pub fn settle(
     // What nobody asked for cannot keep the rest from running.
     suites.retain(|placed| filter.wants_some_of(&placed.suite));
     for Placed { mut suite, mut project, .. } in suites {
+        let mut left_out = Vec::new();
         for rival in &rivals {
+            left_out.extend(replaced_rival(&suite, rival));
             if !suite.put_beside(rival.clone()) {
+                let tested = suite.skills.iter().find(|skill| skill.name == rival.name);
                 let (skill, suite) = (rival.name.clone(), suite.name.clone());
-                return Err(IntakeError::OwnRival { skill, suite });
+                match tested.and_then(|tested| of_one_name(&skill_of(tested)?, &skill_of(rival)?)) {
+                    // What is tested is clear, so another skill of its name is only left out.
+                    Some(told) => left_out.push(told),
+                    None => return Err(IntakeError::OwnRival { skill, suite }),
+                }
             }
         }
         let plugins = plugins::add(&mut suite, &ask.plugins)?;
-        let mut left_out = leave_out_unreadable_rivals(&mut suite);
+        left_out.extend(leave_out_unfit_rivals(&mut suite));
         let mut missing = missing(&suite);
         for (case, why) in unfit_fixtures(&suite) {
             missing.files.entry(case).or_default().extend(why);
@@ -199,7 +210,16 @@ pub fn settle(
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
         problems.extend(arms::problems(&suite, &settings.arms.value));
         notices.extend(arms::left_out(&suite, &settings.arms.value));
-        if settings.tools.value.is_some() {
+        if let Some(tools) = &settings.tools.value {
+            let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
+            let told = unknown.map(|tool| {
+                let meant = closest(tool, tool_names()).map(|meant| format!("; did you mean \"{meant}\"?"));
+                format!(
+                    "--tools names \"{tool}\", a tool that no known agent has{}",
+                    meant.unwrap_or_default()
+                )
+            });
+            told.for_each(|notice| left_out.push(notice));
             let cannot =
                 names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.limits_tools()));
             problems.extend(cannot.map(|name| {
@@ -269,6 +289,16 @@ pub fn settle(
     let mut told = HashSet::new();
     problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// Says that a skill which the user names takes the place of another of its name, if it does.
+fn replaced_rival(suite: &Suite, rival: &SkillRef) -> Option<String> {
+    let known = suite.rivals.iter().find(|known| known.name == rival.name)?;
+    of_one_name(&skill_of(rival)?, &skill_of(known)?)
+}
+
+fn skill_of(skill: &SkillRef) -> Option<Skill> {
+    Skill::read(skill.path.as_deref()?).ok()
 }
 
 /// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does

@@ -213,6 +213,17 @@ impl Sheet<'_> {
         marks
     }
 
+    /// Says which patterns for files to check matched none, where others did: the checks then read only a part.
+    fn unmatched_outputs(&self, seen: &Observation) -> Option<String> {
+        let globs = self.checks.iter().find_map(|check| match &check.looks_at {
+            LooksAt::Files(globs) => Some(globs),
+            LooksAt::Output | LooksAt::AllText | LooksAt::WholeRun | LooksAt::File(_) => None,
+        })?;
+        let unmatched = score::unmatched_globs(seen, globs);
+        let is_part = seen.ended.can_be_marked() && !unmatched.is_empty() && unmatched.len() < globs.len();
+        is_part.then(|| format!("no file was created or changed that matches {}", unmatched.join(", ")))
+    }
+
     /// Puts together what code and judge found.
     fn gather(&self, seen: &Observation, findings: Vec<Option<Finding>>, mut marks: Marks) -> Marked {
         let mut checks = Vec::new();
@@ -236,7 +247,12 @@ impl Sheet<'_> {
                 .map(|wanted| Prediction { chosen: marks.chosen.take(), ..wanted }),
             checks,
             remarks: marks.remarks,
-            notes: marks.notes.into_iter().chain(marks.shortened.map(|part| part.in_words())).collect(),
+            notes: marks
+                .notes
+                .into_iter()
+                .chain(marks.shortened.map(|part| part.in_words()))
+                .chain(self.unmatched_outputs(seen))
+                .collect(),
             shortened: marks.shortened,
             judging: None,
             judged_by: None,

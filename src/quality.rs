@@ -8,15 +8,18 @@ use std::collections::{HashMap, HashSet};
 
 pub use places::Places;
 
+use crate::agents::{is_tool_name, tool_names};
 use crate::model::{
     Case, CheckKind, Diagnostics, Expect, Need, PassRule, Provider, Span, Stimulus, Suite, counted,
 };
 use crate::skill::Skill;
+use crate::tree::closest;
 
 /// Adds warnings about a suite that is well formed and still proves little.
 pub fn review(suite: &Suite, text: &str, diagnostics: &mut Diagnostics) {
     let places = Places::new(text);
     cannot_fail(suite, &places, diagnostics);
+    checks_without_effect(suite, &places, diagnostics);
     no_entry_required(suite, &places, diagnostics);
     duplicate_prompts(suite, &places, diagnostics);
     vague_criteria(suite, &places, diagnostics);
@@ -69,6 +72,49 @@ fn cannot_fail(suite: &Suite, places: &Places<'_>, diagnostics: &mut Diagnostics
                 ),
             };
             diagnostics.warning_help("cannot-fail", places.case(case), message, help);
+        }
+    }
+}
+
+/// Patterns that every text matches.
+const MATCH_ALL: [&str; 8] = ["", "^", "$", "^$|.*", ".*", "^.*", ".*$", "^.*$"];
+
+/// Checks that say the same of every run.
+fn checks_without_effect(suite: &Suite, places: &Places<'_>, diagnostics: &mut Diagnostics) {
+    for case in &suite.cases {
+        for check in &case.checks {
+            let CheckKind::Exact(rule) = &check.kind else { continue };
+            let value = rule.value();
+            let named = |key: &str| value.as_str().or_else(|| value[key].as_str());
+            let told = match rule.key() {
+                "contains" | "starts_with" | "ends_with" if named("text") == Some("") => Some((
+                    "every text has an empty text in it, so this check can never fail".to_owned(),
+                    None,
+                )),
+                "not_contains" if named("text") == Some("") => {
+                    Some(("every text has an empty text in it, so this check always fails".to_owned(), None))
+                }
+                "regex" if named("pattern").is_some_and(|pattern| MATCH_ALL.contains(&pattern)) => {
+                    Some(("every text matches this pattern, so this check can never fail".to_owned(), None))
+                }
+                "tool_not_used" => named("name").filter(|tool| !is_tool_name(tool)).map(|tool| {
+                    let message =
+                        format!("no known agent has a tool \"{tool}\", so this check can never fail");
+                    (message, Some(tool.to_owned()))
+                }),
+                _ => None,
+            };
+            let Some((message, tool)) = told else { continue };
+            let help = match &tool {
+                None => "say what the text must have".to_owned(),
+                Some(tool) => match closest(tool, tool_names()) {
+                    Some(meant) => format!("did you mean \"{meant}\"?"),
+                    None => "write the tool's name as the agent calls it".to_owned(),
+                },
+            };
+            let at = tool.as_deref().and_then(|tool| places.find(tool)).or_else(|| places.case(case));
+            let message = format!("check {} of {}: {message}", check.id, case.id);
+            diagnostics.warning_help("cannot-fail", at, message, help);
         }
     }
 }

@@ -95,6 +95,29 @@ impl Skill {
         Ok(Self { name, description, form, body: body.to_owned(), front, file, warnings })
     }
 
+    /// Why this skill cannot be staged under its name, which is that of a folder there; `None` if it can.
+    pub fn unfit_name(&self) -> Option<String> {
+        let is_folder_name = self.name.len() <= LONGEST_FOLDER_NAME
+            && RelPath::new(&self.name).is_some_and(|path| path.as_str() == self.name)
+            && !self.name.contains('/');
+        if self.form == Form::Command || is_folder_name {
+            return None;
+        }
+        let name: String = self.name.chars().take(60).collect();
+        let more = if name == self.name { "" } else { "…" };
+        Some(format!(
+            "{} calls the skill \"{name}{more}\", which cannot be the name of a folder, so it cannot be staged; \
+             give it a name without \"/\" and \"\\\" that has at most {LONGEST_FOLDER_NAME} bytes",
+            self.file.display()
+        ))
+    }
+
+    /// Whether an agent is given the same by both skills.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        let held = |skill: &Self| digest(skill, |_| false).ok();
+        self.file == other.file || held(self).is_some_and(|known| Some(known) == held(other))
+    }
+
     /// Whether the model may take it up by itself, and not only a user by its command.
     pub fn model_may_use(&self) -> bool {
         let said = self.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
@@ -106,6 +129,9 @@ impl Skill {
         self.file.parent().unwrap_or(Path::new("."))
     }
 }
+
+/// As long as most file systems let a folder's name be, in bytes.
+const LONGEST_FOLDER_NAME: usize = 255;
 
 /// A larger SKILL.md is none that an agent could read.
 const LARGEST: u64 = 16 * 1024 * 1024;

@@ -19,7 +19,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("git_ref", &["skill"]),
     ("versions", &["model", "git_ref", "own_files", "project_files", "skill"]),
     ("first_evals", &["skill", "tree"]),
-    ("quality", &["model", "skill"]),
+    ("quality", &["model", "tree", "agents", "skill"]),
     ("builtin", &["model", "tree", "skill", "llm"]),
     ("agents", &["model", "skill", "builtin"]),
     ("settings", &["model", "tree", "agents"]),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
-    refused_by_tool, skill_read_in,
+    refused_by_tool, skill_read_in, skills_read_by,
 };
 use crate::model::{Activated, ActivationEvidence, Refused, RefusedBy, RelPath, Step, ToolCall, Usage};
 
@@ -215,6 +215,7 @@ impl Claude {
             if ok && let Some(activated) = activation(call, &event["tool_use_result"]) {
                 self.out.activated.push(activated);
             }
+            self.out.activated.extend(read_by_shell(call));
         }
     }
 
@@ -303,6 +304,17 @@ fn activation(call: &ToolCall, outcome: &Value) -> Option<Activated> {
         }
         _ => None,
     }
+}
+
+/// Skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
+fn read_by_shell(call: &ToolCall) -> Vec<Activated> {
+    let Some(command) = call.input["command"].as_str().filter(|_| call.name == "Bash") else {
+        return Vec::new();
+    };
+    let output = call.result.as_deref().unwrap_or_default();
+    let skills = skills_read_by(command, output, call.ok == Some(true));
+    let evidence = ActivationEvidence::ReadSkillFile { tool: "Bash".to_owned() };
+    skills.into_iter().map(|skill| Activated { skill, plugin: None, evidence: evidence.clone() }).collect()
 }
 
 fn usage_by_model(models: &Value) -> Option<Usage> {

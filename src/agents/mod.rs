@@ -16,6 +16,7 @@ mod stream;
 #[cfg(test)]
 mod testing;
 mod text;
+mod tool_names;
 
 pub use builtin::SUBCOMMAND as BUILTIN_SUBCOMMAND;
 pub use launch::{
@@ -28,6 +29,7 @@ use shell_reads::skills_read_by;
 pub use skill_paths::skill_read_in;
 use stream::refused_by_tool;
 pub use stream::{Decoder, DecoderKind, Said, Transcript};
+pub use tool_names::{is_tool_name, tool_names};
 
 /// The agents that need no configuration. A new one is a file and a line here.
 pub static AGENTS: &[fn() -> Agent] =

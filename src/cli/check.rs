@@ -69,7 +69,7 @@ fn look_at_skills(file: &mut Loaded, named: bool, told: &mut BTreeSet<String>) {
         for told in intake::unreadable_skills(suite).into_iter().filter(|_| !named) {
             diagnostics.error("unreadable-skill", None, told);
         }
-        for told in intake::leave_out_unreadable_rivals(suite) {
+        for told in intake::leave_out_unfit_rivals(suite) {
             diagnostics.warning("rival-left-out", None, told);
         }
         for warning in intake::skill_warnings(suite) {

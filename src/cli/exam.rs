@@ -5,6 +5,7 @@ mod hold;
 mod info;
 mod shown;
 mod trust;
+mod trusted_code;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -90,6 +91,9 @@ pub struct Carrying {
     /// Let the evals' setup and teardown scripts run, and the hooks of plugins
     #[arg(long, help_heading = ROOM)]
     trust: bool,
+    /// Whether only the command that began a resumed run said `--trust`.
+    #[arg(skip)]
+    trusted_before: bool,
     #[command(flatten)]
     gates: Gates,
     /// How many trials run at once
@@ -223,6 +227,12 @@ impl Carrying {
         Self { no_cache: true, ..self }
     }
 
+    /// The same without a plan and without progress.
+    #[must_use]
+    pub fn quietly(self) -> Self {
+        Self { quiet: true, ..self }
+    }
+
     /// Carries it out, writes the reports, and shows what came of it.
     pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
         reports.check(self.json)?;
@@ -284,6 +294,7 @@ impl Carrying {
             fail_fast: now.fail_fast || self.fail_fast,
             no_cache: now.no_cache || self.no_cache,
             trust: now.trust || self.trust,
+            trusted_before: self.trust && !now.trust,
             keep_workspaces: now.keep_workspaces || self.keep_workspaces,
             dry_run: now.dry_run || self.dry_run,
             quiet: now.quiet || self.quiet,

@@ -195,6 +195,7 @@ fn errand(
         sample: None,
     };
     let mut reading = intake::read(&ask, &environment)?;
+    reading.leave_out_unselected(&filter);
     let (any_invalid, unwanted) = reading.invalid(&filter);
     reading.refuse_missing_skills();
     reading.refuse_missing_files();

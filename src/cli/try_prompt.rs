@@ -99,6 +99,8 @@ fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> 
     let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
     // Who calls a skill wants its answer now, not one of an earlier call.
     let called = args.carrying.clone().anew().not_in_history("a skill was called, and nothing was checked");
+    // Progress would say that the trial is not scored, and nothing is to be scored here.
+    let called = if args.carrying.dry_run { called } else { called.quietly() };
     let Some(held) = called.hold(errand)? else { return Ok(0) };
     let run = &held.run_dir;
     let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
@@ -109,6 +111,8 @@ fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> 
     if !finished {
         let why = record.ended_because.as_deref().unwrap_or_default();
         say!("error: {}: {}", record.ended.in_words(), safe(why));
+    } else if !args.carrying.json {
+        say!("called {} ({}, {:.1} s)", safe(&skill), safe(&record.condition.agent), record.seconds);
     }
     if args.carrying.json {
         print_json(&Called {

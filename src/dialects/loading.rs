@@ -3,7 +3,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 
 use super::{DIALECTS, Dialect, Fit, Place};
-use crate::model::{Case, Diagnostics, Lowered, Span, Suite};
+use crate::model::{Case, Diagnostics, Lowered, Severity, Span, Suite};
 use crate::tree::{self, Data, Node, Source, Syntax};
 
 /// A file after reading: what it says, and the text to show excerpts from.
@@ -14,6 +14,18 @@ pub struct Loaded {
     pub text: String,
     pub dialect: Option<&'static str>,
     pub lowered: Lowered,
+    /// The suite without the cases that cannot be understood, where only those are wrong.
+    pub rest: Option<RestOfSuite>,
+    /// Whether the file surely holds no case at all.
+    pub has_no_case: bool,
+}
+
+/// A suite whose other cases cannot be understood.
+#[derive(Debug, Clone)]
+pub struct RestOfSuite {
+    pub suite: Suite,
+    /// The ids of the cases that were left out.
+    pub broken: Vec<String>,
 }
 
 /// Reads one eval file, in the given dialect or in the one that fits best.
@@ -41,18 +53,90 @@ fn lowered(
     let mut loaded = Loaded {
         path: path.to_owned(),
         root: place.root.clone(),
+        has_no_case: text.trim().is_empty(),
         text,
         dialect: None,
         lowered: Lowered { suite: None, diagnostics },
+        rest: None,
     };
     let Some(source) = source else { return loaded };
+    loaded.has_no_case |= has_no_case(&source.root);
     let diagnostics = &mut loaded.lowered.diagnostics;
     let Some(dialect) = forced.or_else(|| recognise(&source, diagnostics)) else { return loaded };
     loaded.dialect = Some(dialect.name());
     let suite = dialect.lower(&source, place, diagnostics);
-    // Half a suite is only good for finding more problems.
-    loaded.lowered.suite = suite.filter(|_| !diagnostics.has_errors());
+    if diagnostics.has_errors() {
+        loaded.rest = without_broken_cases(source, dialect, place, diagnostics);
+        return loaded;
+    }
+    loaded.lowered.suite = suite;
     loaded
+}
+
+/// Reads a file again without the cases that have errors. `None` where there are other errors, or where a case
+/// has no id of its own: leaving one out could then give another its id.
+fn without_broken_cases(
+    mut source: Source,
+    dialect: &'static dyn Dialect,
+    place: &Place,
+    diagnostics: &Diagnostics,
+) -> Option<RestOfSuite> {
+    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let spans: Vec<Span> = errors.map(|error| error.span).collect::<Option<_>>()?;
+    let mut broken = Vec::new();
+    for cases in case_lists(&mut source.root) {
+        let ids: Vec<String> = cases.iter().map(own_id).collect::<Option<_>>()?;
+        let mut ids = ids.into_iter();
+        cases.retain(|case| {
+            let id = ids.next().unwrap_or_default();
+            let is_broken = spans.iter().any(|at| (case.span.start..case.span.end).contains(&at.start));
+            broken.extend(is_broken.then_some(id));
+            !is_broken
+        });
+    }
+    let mut found = Diagnostics::default();
+    let suite = dialect.lower(&source, place, &mut found).filter(|_| !found.has_errors())?;
+    (diagnostics.dropped() == 0 && !broken.is_empty()).then_some(RestOfSuite { suite, broken })
+}
+
+/// The lists of cases of a document, in any of the formats in which a case has an id.
+fn case_lists(root: &mut Node) -> Vec<&mut Vec<Node>> {
+    match &mut root.data {
+        Data::List(cases) => vec![cases],
+        Data::Map(entries) => {
+            let lists = entries.iter_mut().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
+            lists
+                .filter_map(|entry| match &mut entry.value.data {
+                    Data::List(cases) => Some(cases),
+                    _ => None,
+                })
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn own_id(case: &Node) -> Option<String> {
+    match &case.get("id")?.data {
+        Data::Text(id) => Some(id.trim().to_owned()),
+        Data::Int(id) => Some(id.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a document is empty, or its lists of cases are.
+fn has_no_case(root: &Node) -> bool {
+    match &root.data {
+        Data::Null => true,
+        Data::List(cases) => cases.is_empty(),
+        Data::Map(entries) => {
+            let lists = entries.iter().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
+            let lists: Vec<&Node> = lists.map(|entry| &entry.value).collect();
+            let is_empty = |list: &&Node| list.as_list().is_some_and(<[Node]>::is_empty);
+            entries.is_empty() || !lists.is_empty() && lists.iter().all(is_empty)
+        }
+        _ => false,
+    }
 }
 
 fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {

@@ -124,6 +124,10 @@ fn evals_of(evals: &[Node], source: &Source) -> Told {
         return Told { is: Format::WritingSkills, or: None };
     }
     let texts = expectations(evals).any(|item| item.as_text().is_some());
+    // Without anything that is scored, only its place tells whose it is: evals/<skill> beside triggers is BMad's.
+    if !texts && !any("assertions") && any("expected_output") && is_below_evals(source) {
+        return Told { is: Format::Bmad, or: Some(Format::SkillCreator) };
+    }
     // BMad has no assertions: read as BMad, such a file would lose its checks.
     if !texts || any("assertions") {
         return Told { is: Format::SkillCreator, or: None };
@@ -149,6 +153,12 @@ fn has_overlays(evals: &[Node], source: &Source) -> bool {
                 _ => None,
             })
             .any(|id| id.under(folder).join("setup").is_dir())
+}
+
+/// Whether the file lies in a folder of one skill below `evals`, beside a trigger set under BMad's name.
+fn is_below_evals(source: &Source) -> bool {
+    let above = source.folder().parent().and_then(|above| above.file_name());
+    above.is_some_and(|name| name == "evals") && has_triggers_beside(source)
 }
 
 /// Whether a trigger set under BMad's name lies beside the file.

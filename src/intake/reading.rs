@@ -9,7 +9,7 @@ use super::given_away::GivenAway;
 use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, By, Discovered, Found, Search};
-use crate::model::{Expect, SkillRef, counted};
+use crate::model::{CheckKind, Expect, SkillRef, Suite, counted};
 use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
 use crate::settings::{Projects, project_root};
@@ -64,6 +64,33 @@ impl Reading {
                 for (case, why) in files {
                     diagnostics.error("file-not-found", None, format!("case {case}: {}", why.join("; ")));
                 }
+            }
+        }
+    }
+
+    /// Leaves out what the user did not select and what would keep the selected cases from running: broken cases
+    /// of the same file, and skills that are not on this machine and that no selected case is about. What is left
+    /// out stays a warning.
+    pub fn leave_out_unselected(&mut self, filter: &Filter) {
+        if !filter.selects() {
+            return;
+        }
+        for file in &mut self.files {
+            if file.has_no_case {
+                file.lowered.diagnostics.lower_to_warnings();
+            }
+            // Of a broken case nobody knows its kind, only its id.
+            let is_wanted = |id: &String| filter.cases.is_empty() || filter.wants_id(id);
+            let rest = file.rest.take_if(|rest| !rest.broken.iter().any(is_wanted));
+            let rest = rest.map(|rest| rest.suite).filter(|suite| filter.wants_some_of(suite));
+            if let Some(suite) = rest {
+                file.lowered.diagnostics.lower_to_warnings();
+                quality::review(&suite, &file.text, &mut file.lowered.diagnostics);
+                file.lowered.diagnostics.sort();
+                file.lowered.suite = Some(suite);
+            }
+            if let Some(suite) = &mut file.lowered.suite {
+                leave_out_unneeded_skills(suite, filter);
             }
         }
     }
@@ -184,9 +211,27 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let beside = ask.with_skills.iter().filter_map(|path| skill_at(path).ok());
     let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
     slash_commands::review(&mut files, &projects, &named);
+    let of_plugins = ask.plugins.iter().flat_map(|root| slash_commands::skills_of_plugin(root));
+    let staged: Vec<SkillRef> = named.into_iter().chain(of_plugins).collect();
+    slash_commands::review_expected_skills(&mut files, &projects, &staged);
     let skipped: Vec<PathBuf> = skipped.into_iter().filter(|path| !given.has(path)).collect();
     notices.extend(skipped_in_words(skipped.iter()));
     Ok(Reading { files, projects, skill, notices, skipped })
+}
+
+/// Takes the skills out of a suite about several that are not on this machine, if no wanted case is about them.
+fn leave_out_unneeded_skills(suite: &mut Suite, filter: &Filter) {
+    let is_here = |skill: &SkillRef| skill.path.as_deref().is_some_and(|path| Skill::read(path).is_ok());
+    if suite.skills.iter().all(is_here) || !suite.skills.iter().any(is_here) {
+        return;
+    }
+    let mut needed: HashSet<String> = HashSet::new();
+    for check in filter.wanted_of(suite).into_iter().flat_map(|case| &case.checks) {
+        if let CheckKind::Activation(activation) = &check.kind {
+            needed.extend(activation.skills.iter().cloned());
+        }
+    }
+    suite.skills.retain(|skill| is_here(skill) || needed.contains(&skill.name));
 }
 
 /// Whether a text may name a case of this id. Ids are often made from prompts, so that only letters and digits

@@ -55,17 +55,45 @@ pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
 }
 
 /// Takes the rivals out of a suite that cannot be staged, and says which and why. A rival is somebody
-/// else's skill: that it is broken is no reason to measure nothing.
-pub fn leave_out_unreadable_rivals(suite: &mut Suite) -> Vec<String> {
+/// else's skill: that it is broken is no reason to measure nothing. A workspace has room for one skill of a name:
+/// the skill under test wins, then the rival that is listed first.
+pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
     let mut told = Vec::new();
-    suite.rivals.retain(|rival| match rival.path.as_deref().map(Skill::read) {
-        Some(Err(error)) => {
-            told.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
-            false
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let mut staged: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
+    suite.rivals.retain(|rival| {
+        let Some(path) = &rival.path else { return true };
+        let skill = match Skill::read(path) {
+            Ok(skill) => skill,
+            Err(error) => {
+                told.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
+                return false;
+            }
+        };
+        if let Some(why) = skill.unfit_name() {
+            told.push(format!("a skill is not staged beside the others: {why}"));
+            return false;
         }
-        Some(Ok(_)) | None => true,
+        if let Some(first) = staged.iter().find(|first| first.name == skill.name) {
+            told.extend(of_one_name(first, &skill));
+            return false;
+        }
+        staged.push(skill);
+        true
     });
     told
+}
+
+/// Says which of two skills of one name is staged; `None` where they are the same.
+pub fn of_one_name(staged: &Skill, left_out: &Skill) -> Option<String> {
+    (!staged.is_copy_of(left_out)).then(|| {
+        format!(
+            "two skills are called \"{}\": {} is staged, {} is not",
+            staged.name,
+            staged.file.display(),
+            left_out.file.display()
+        )
+    })
 }
 
 /// Why skills under test and plugins cannot be staged, for skills that are there: each is told once, whole.
@@ -73,6 +101,9 @@ pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
     let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
     let problems = paths.filter_map(|path| Skill::read(path).err());
     let problems = problems.filter(|problem| !matches!(problem, SkillError::Missing(_)));
+    let unfit =
+        suite.skills.iter().filter_map(|skill| Skill::read(skill.path.as_deref()?).ok()?.unfit_name());
     let plugins = suite.plugins.iter().filter_map(|root| Plugin::read(root).err());
-    problems.map(|problem| problem.to_string()).chain(plugins.map(|problem| problem.to_string())).collect()
+    let problems = problems.map(|problem| problem.to_string()).chain(unfit);
+    problems.chain(plugins.map(|problem| problem.to_string())).collect()
 }

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use crate::agents::is_own_command;
 use crate::dialects::Loaded;
-use crate::model::{Base, Case, SkillRef, Stimulus, Suite, counted};
+use crate::model::{Base, Case, CheckKind, Expect, SkillRef, Span, Stimulus, Suite, counted};
 use crate::quality::Places;
-use crate::skill::{Form, SKILL_FILE, Skill, place_name};
+use crate::skill::{Form, Plugin, SKILL_FILE, Skill, place_name};
+use crate::tree::closest;
 
 /// Warns of each slash command that nobody stages, once, where it is first used: the agent gets it as plain
 /// text. `more` are skills that the user adds to those of the files.
@@ -39,6 +40,63 @@ pub fn review(files: &mut [Loaded], projects: &[PathBuf], more: &[SkillRef]) {
         );
         file.lowered.diagnostics.sort();
     }
+}
+
+/// Warns of each skill that a case expects or forbids and that nobody stages: it cannot be activated, so that the
+/// check tells nothing.
+pub fn review_expected_skills(files: &mut [Loaded], projects: &[PathBuf], more: &[SkillRef]) {
+    let mut staged_in = StagedNames::default();
+    for (file, project) in files.iter_mut().zip(projects) {
+        let Some(suite) = &file.lowered.suite else { continue };
+        // Some formats tell it of all their cases at once.
+        if file.lowered.diagnostics.iter().any(|known| known.code == "skill-not-staged") {
+            continue;
+        }
+        let places = Places::new(&file.text);
+        let mut told: Vec<(String, String, Option<Span>)> = Vec::new();
+        let of_plugins = suite.plugins.iter().flat_map(|root| skills_of_plugin(root));
+        let more: Vec<SkillRef> = more.iter().cloned().chain(of_plugins).collect();
+        for case in &suite.cases {
+            let activations = case.checks.iter().filter_map(|check| match &check.kind {
+                CheckKind::Activation(activation) => Some(activation),
+                CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+            });
+            for activation in activations {
+                for name in &activation.skills {
+                    let is_told = told.iter().any(|(known, ..)| known == name);
+                    if is_told || staged_in.has(name, suite, case, project, &more) {
+                        continue;
+                    }
+                    let so = match activation.expect {
+                        Expect::Must => "it cannot be activated, so this check always fails",
+                        Expect::MustNot => "it cannot be activated, so this check can never fail",
+                        Expect::Either => "it cannot be activated",
+                    };
+                    let message =
+                        format!("case {} names the skill \"{name}\", which is not staged: {so}", case.id);
+                    told.push((name.clone(), message, places.case(case)));
+                }
+            }
+        }
+        let skills: Vec<String> =
+            suite.skills.iter().chain(&suite.rivals).chain(&more).map(|skill| skill.name.clone()).collect();
+        let known: Vec<&str> = skills.iter().map(String::as_str).collect();
+        for (name, message, span) in told {
+            let help = match closest(&name, &known) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => "name the skill with --skill, or stage it with --with-skill".to_owned(),
+            };
+            file.lowered.diagnostics.warning_help("expected-skill-not-staged", span, message, help);
+        }
+        file.lowered.diagnostics.sort();
+    }
+}
+
+/// The skills of a plugin; none where it cannot be read, which is told elsewhere.
+pub fn skills_of_plugin(root: &Path) -> Vec<SkillRef> {
+    let Ok(plugin) = Plugin::read(root) else { return Vec::new() };
+    let named = |name: String, path: PathBuf| SkillRef { name, path: Some(path), plugin: None };
+    plugin.skills.into_iter().map(|skill| named(skill.listed, skill.folder)).collect()
 }
 
 /// The slash commands of a case, each with the turn that begins with it.
@@ -110,7 +168,7 @@ const MOST: usize = 2000;
 
 /// The commands and skills that an agent finds in a project.
 fn names_in(project: &Path) -> BTreeSet<String> {
-    let places = [".claude/commands", ".claude/skills"].map(|place| project.join(place));
+    let places = [".claude/commands", ".claude/skills", ".agents/skills"].map(|place| project.join(place));
     let walks = places.into_iter().flat_map(|place| {
         let walk = ignore::WalkBuilder::new(place)
             .standard_filters(false)

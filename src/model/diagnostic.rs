@@ -132,6 +132,13 @@ impl Diagnostics {
         any
     }
 
+    /// Makes warnings of all errors, where they are about what nobody wants to run.
+    pub fn lower_to_warnings(&mut self) {
+        for error in self.found.iter_mut().filter(|found| found.severity == Severity::Error) {
+            error.severity = Severity::Warning;
+        }
+    }
+
     /// Puts them as a reader meets them: those of the file as a whole, then one after the other.
     pub fn sort(&mut self) {
         self.found.sort_by_key(|diagnostic| diagnostic.span.map(|span| span.start));

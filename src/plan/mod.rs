@@ -113,10 +113,20 @@ impl Filter {
         self.shard.is_some() && suites.iter().any(|planned| self.wants_some_of(&planned.suite))
     }
 
+    /// Whether it selects some cases by their ids or their kind.
+    pub fn selects(&self) -> bool {
+        !self.cases.is_empty() || self.only.is_some()
+    }
+
+    /// The cases of a suite that it wants, whichever part of the whole they fall into.
+    pub fn wanted_of<'s>(&self, suite: &'s Suite) -> Vec<&'s Case> {
+        let whole = Filter { shard: None, ..self.clone() };
+        suite.cases.iter().filter(|case| whole.wants(suite, case)).collect()
+    }
+
     /// Whether it wants any case of a suite, whichever part of the whole that case falls into.
     pub fn wants_some_of(&self, suite: &Suite) -> bool {
-        let whole = Filter { shard: None, ..self.clone() };
-        suite.cases.iter().any(|case| whole.wants(suite, case))
+        !self.wanted_of(suite).is_empty()
     }
 
     /// Whether a case of this id may be wanted.

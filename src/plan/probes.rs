@@ -63,7 +63,23 @@ fn measured<'p>(planned: &'p Planned, case: &'p Case, arm: Arm) -> impl Iterator
             CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
         })
     };
-    planned.suite.skills.iter().filter(move |_| measures).filter(asked)
+    // What may or may not be activated needs no probe where an agent may not offer it to its model at all.
+    let must_be_seen = |skill: &&SkillRef| {
+        let is_open = case.checks.iter().all(|check| match &check.kind {
+            CheckKind::Activation(of) => of.expect == Expect::Either,
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => true,
+        });
+        !(is_open && is_command(skill))
+    };
+    planned.suite.skills.iter().filter(move |_| measures).filter(asked).filter(must_be_seen)
+}
+
+/// Whether a skill is a command file and no folder with a SKILL.md.
+fn is_command(skill: &SkillRef) -> bool {
+    let path = skill.path.as_deref();
+    path.is_some_and(|path| {
+        path.extension().is_some_and(|ending| ending == "md") && !path.ends_with("SKILL.md")
+    })
 }
 
 /// The same room, but for what belongs to the case's own question.

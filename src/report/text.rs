@@ -117,6 +117,9 @@ fn ways_on(results: &Results) -> Vec<String> {
         Standing::Incomplete => changes_needed(summary),
         Standing::OverBudget | Standing::Interrupted => Vec::new(),
     };
+    if is_answered_call(results) {
+        return Vec::new();
+    }
     // Grading again runs nothing that could be resumed.
     if results.info.graded_from.is_some() || !can_resume(summary) && !advice.is_empty() {
         return advice;
@@ -181,6 +184,13 @@ fn probes(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
     }
 }
 
+/// Whether the run called a skill by its own command and the agent finished.
+fn is_answered_call(results: &Results) -> bool {
+    results.info.is_call()
+        && results.summary.standing() == Standing::Incomplete
+        && !can_resume(&results.summary)
+}
+
 fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let standing = results.summary.standing();
     let style = styles::standing(standing);
@@ -192,6 +202,9 @@ fn verdict_line(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
         Standing::OverBudget => "OVER BUDGET",
         Standing::Interrupted => "INTERRUPTED",
     };
+    if is_answered_call(results) {
+        return writeln!(out, "{style}CALLED{style:#}  the agent finished; nothing was to be graded");
+    }
     let (examined, without) = results.totals();
     let line = match (examined.trials, without.trials) {
         (0, _) => figures::totals(&without),

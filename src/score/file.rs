@@ -195,6 +195,17 @@ pub fn read_written(
     Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
 }
 
+/// The globs with wildcards that no created or changed file matches. One that names a file in full fails its check.
+pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Vec<&'g str> {
+    let is_written = |glob: &&String| {
+        let Ok(compiled) = Globs::new(&[glob]) else { return true };
+        let files = observation.files.iter().filter(|file| file.change != Change::Deleted);
+        let mut paths = files.map(|file| &file.path);
+        paths.any(|path| compiled.match_path(path) && names_hidden_parts(glob, path))
+    };
+    globs.iter().filter(|glob| !is_written(glob)).map(String::as_str).collect()
+}
+
 /// The texts of all created or changed files that match a glob, in order, each with its path.
 /// None at all is a failure: the agent was to write them. So is a file that is named in full and was not
 /// written.

@@ -44,7 +44,7 @@ use serde_json::Value;
 
 pub use activation::{Names, arm_problem, fired, mark_activation, mark_prediction};
 pub use contains::{Contains, Needle};
-pub use file::{FileExpectation, FileRule};
+pub use file::{FileExpectation, FileRule, unmatched_globs};
 pub use formats::{FORMATS, Format, ValueFormat};
 pub use globs::Globs;
 pub use not_contains::NotContains;

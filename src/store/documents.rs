@@ -55,6 +55,10 @@ pub struct RunInfo {
     /// it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub count_flaky: bool,
+    /// The files that scripts and plugins of the run may run, by path, with their digests, where the user said
+    /// `--trust`. The run is only resumed on that trust while they are the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trusted_code: Option<BTreeMap<PathBuf, Digest>>,
     /// The command that began it, to resume it with.
     #[serde(default)]
     pub command: Vec<String>,
@@ -86,6 +90,12 @@ impl RunInfo {
         [(self.scripted, scripted), (self.replayed, replayed)]
             .into_iter()
             .filter_map(|(so, words)| so.then_some(words))
+    }
+
+    /// Whether the run only called a skill by its own command, so that nothing was to be graded.
+    pub fn is_call(&self) -> bool {
+        let has_args = self.command.iter().any(|word| word == "--args" || word.starts_with("--args="));
+        self.begun_by() == Some("try") && has_args
     }
 
     /// The command that began it, if it says.

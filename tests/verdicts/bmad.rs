@@ -263,3 +263,26 @@ fn a_pipe_a_device_or_a_link_out_is_not_given_to_an_agent() {
         project.run(&["run", "evals", "--agent", "own"]).exits(2);
     }
 }
+
+/// Such a file was read as skill-creator's and scored by its `expected_output`, which BMad does not score.
+#[test]
+fn an_expected_output_beside_triggers_is_not_scored_as_another_format_would() {
+    let evals =
+        r#"{"skill_name": "gull", "evals": [{"id": "A1", "prompt": "p", "expected_output": "A brief."}]}"#;
+    let skill = "---\nname: gull\ndescription: Speaks. Use when asked to.\n---\nkee-ow\n";
+    let project = Project::new(&[
+        ("skills/gull/SKILL.md", skill),
+        ("evals/gull/evals.json", evals),
+        ("evals/gull/triggers.json", r#"[{"query": "q", "should_trigger": true}]"#),
+    ]);
+    let checked = project.run(&["check", "evals/gull/evals.json", "--json"]).json();
+    assert_eq!(checked["files"][0]["dialect"], "bmad", "{checked}");
+    // Beside no triggers, and in skill-creator's own place, it is still skill-creator's.
+    project.write("evals/other/evals.json", evals);
+    project.write("skills/gull/evals/evals.json", evals);
+    project.write("skills/gull/evals/triggers.json", "[]");
+    for path in ["evals/other/evals.json", "skills/gull/evals/evals.json"] {
+        let checked = project.run(&["check", path, "--json"]).json();
+        assert_eq!(checked["files"][0]["dialect"], "skill-creator", "{checked}");
+    }
+}

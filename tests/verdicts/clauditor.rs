@@ -417,7 +417,7 @@ fn a_called_skill_has_no_verdict_and_is_in_no_badge() {
     assert_eq!(project.run(&call).exits(0).stdout, "Done.\n");
     assert_eq!((badge(), trend()), (badge_before, trend_before));
     let shown = project.run(&["show", "latest"]).stdout;
-    assert!(shown.contains("0 of 1 trial passed") && !shown.contains("PASS"), "{shown}");
+    assert!(shown.contains("CALLED") && !shown.contains("PASS") && !shown.contains("INCOMPLETE"), "{shown}");
 }
 
 /// A script whose agent does what the shell command does, says "the answer is here", and whose judge
@@ -593,4 +593,24 @@ fn inputs_that_a_captured_text_never_had_are_warned_of() {
     project.write("x.eval.json", &spec.to_string());
     let ran = project.run(&["grade", "--output", "out.txt", "--spec", "x.eval.json"]).exits(0);
     assert!(ran.stderr.contains("input_files declaration is ignored"), "{}", ran.stderr);
+}
+
+/// A pattern that nothing matched beside one that did left no trace: the checks read only a part.
+#[test]
+fn an_output_pattern_that_matches_nothing_beside_another_is_told() {
+    let spec = |files: Value| {
+        json!({"skill_name": "clean", "test_args": "x", "output_files": files,
+            "assertions": [{"id": "a", "type": "contains", "needle": "one"}]})
+    };
+    for (files, note) in [
+        (json!(["a*.md", "b*.md"]), Some("no file was created or changed that matches b*.md")),
+        (json!(["a*.md"]), None),
+    ] {
+        let project = project(&spec(files));
+        project.write("script.yaml", &file_script("echo one > a1.md", "one"));
+        run(&project, &[]).exits(0);
+        let told = project.run(&["show", "latest", "clean"]).exits(0).stdout;
+        assert_eq!(told.contains("no file was created or changed that matches"), note.is_some(), "{told}");
+        assert!(note.is_none_or(|note| told.contains(note)), "{told}");
+    }
 }

@@ -341,3 +341,16 @@ fn a_prompt_is_tried_on_a_command_file() {
     let summary = project.run(&args).json();
     assert_eq!(summary["cases"][0]["endings"]["finished"], 1, "{summary:#}");
 }
+
+/// The words were "not scored" and "INCOMPLETE", although nothing is graded where a command is called.
+#[test]
+fn a_called_command_is_not_said_to_be_incomplete() {
+    let file = ".claude/commands/add.md";
+    let project = Project::new(&[(file, COMMAND), ("script.yaml", SCRIPT)]);
+    let args = ["--agent", "builtin", "--script", "script.yaml", "--sandbox", "off"];
+    let ran = project.run(&[&["try", "--skill", file, "--args", "x"], &args[..]].concat()).exits(0);
+    assert!(ran.stderr.contains("called add (builtin"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("not scored"), "{}", ran.stderr);
+    let shown = project.run(&["show", "latest"]).stdout;
+    assert!(shown.contains("CALLED") && !shown.contains("INCOMPLETE"), "{shown}");
+}

@@ -289,3 +289,37 @@ fn a_run_without_a_gate_does_not_say_that_every_gate_holds() {
     let report = std::fs::read_to_string(project.path().join("o.md")).expect("a report");
     assert!(report.contains("**Passed; no gate was set.**"), "{report}");
 }
+
+/// A script file that was changed after the run began was run by `--resume` on the trust of the beginning.
+#[test]
+fn a_script_that_changed_since_it_was_trusted_is_not_run_again_unasked() {
+    let in_project = "{ id: c, prompt: p, setup: 'bash tools/setup.sh', checks: [{ contains: done }] }";
+    let cases = [
+        format!("practicum: 1\nworkspace: project\nrun: {{ agents: [own] }}\ncases:\n  - {in_project}\n"),
+        format!(
+            "practicum: 1\nworkspace: empty\nrun: {{ agents: [own] }}\ncases:\n  - {}\n",
+            in_project.replace("tools/", "ROOT/tools/")
+        ),
+        format!(
+            "practicum: 1\nworkspace: project\nrun: {{ agents: [own] }}\ncases:\n  - {}\n",
+            in_project.replace("tools/setup.sh", "tools/first.sh")
+        ),
+    ];
+    for evals in cases {
+        let project = project(&evals);
+        let root = project.path().display().to_string();
+        project.write("evals/e.practicum.yaml", &evals.replace("ROOT", &root));
+        project.write("tools/first.sh", "source \"$(dirname \"$0\")/setup.sh\"\n");
+        project.write("tools/setup.sh", "exit 1\n");
+        project.run(&["run", "evals", "--trust", "-q"]).exits(3);
+        project.write("tools/setup.sh", &format!("touch {root}/ran\n"));
+        let refused = project.run(&["run", "--resume", "-q"]).exits(2).stderr;
+        assert!(refused.contains("has changed since it was trusted"), "{refused}");
+        assert!(refused.contains("tools/setup.sh") && refused.contains("--trust"), "{refused}");
+        assert!(!project.path().join("ran").exists(), "{evals}");
+        // New trust is good for what is there now, also the next time.
+        project.run(&["run", "--resume", "-q", "--trust"]).exits(0);
+        project.run(&["run", "--resume", "-q"]).exits(0);
+        assert!(project.path().join("ran").exists());
+    }
+}

@@ -1,6 +1,6 @@
 //! Slips of an author or a user that a run passed over in silence.
 
-use crate::common::Project;
+use crate::common::{Project, Ran, claude, path_with};
 
 const EVAL: &str =
     "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: [{type: contains, value: done}]\n";
@@ -281,4 +281,219 @@ fn a_case_without_a_check_does_not_start_an_agent() {
         assert!(!ran.stdout.contains("--resume"), "{}", ran.stdout);
         assert!(!started.exists(), "an agent was started for {text}");
     }
+}
+
+const NATIVE: &str = "\
+practicum: 1
+skill: ../gull
+workspace: empty
+cases:
+  - { id: first, prompt: p, checks: [{ contains: done }] }
+";
+
+fn named(name: &str, more: &str) -> String {
+    format!("---\nname: {name}\ndescription: Speaks. Use when asked to.\n---\nkee-ow {more}\n")
+}
+
+/// A skill called `a/b` was staged where no agent looks for it, and one of 300 characters voided every trial.
+#[test]
+fn a_skill_that_no_folder_can_be_called_after_is_not_tested() {
+    for name in ["a/b", "../up", &"x".repeat(300)] {
+        let project = project(&[("gull/SKILL.md", &named(name, "")), ("evals/e.practicum.yaml", NATIVE)]);
+        let ran = project.run(&["run", "evals", "-q"]).exits(2);
+        assert!(ran.stderr.contains("cannot be the name of a folder"), "{}", ran.stderr);
+        let checked = project.run(&["check", "evals"]).exits(2);
+        assert!(checked.stdout.contains("cannot be the name of a folder"), "{}", checked.stdout);
+        // Beside another skill it is left out, and told.
+        project.write("rival/SKILL.md", &named(name, ""));
+        project.write("gull/SKILL.md", SKILL);
+        project.write("evals/e.practicum.yaml", &NATIVE.replace("skill:", "rivals: [../rival]\nskill:"));
+        let ran = project.run(&["run", "evals", "-q"]).exits(0);
+        assert!(ran.stderr.contains("a skill is not staged beside the others"), "{}", ran.stderr);
+        assert!(!ran.stdout.contains("staged beside the skill"), "{}", ran.stdout);
+    }
+}
+
+/// The second of two skills of one name replaced the first in silence.
+#[test]
+fn of_two_skills_with_one_name_it_is_told_which_is_staged() {
+    let project = project(&[
+        ("gull/SKILL.md", SKILL),
+        ("one/SKILL.md", &named("same", "one")),
+        ("two/SKILL.md", &named("same", "two")),
+        ("copy/SKILL.md", &named("same", "one")),
+        ("other/SKILL.md", &named("gull", "other")),
+    ]);
+    for (rivals, more, staged, left_out) in [
+        ("[../one, ../two]", &[][..], "one/SKILL.md is staged", "two/SKILL.md is not"),
+        ("[../one]", &["--with-skill", "two"], "two/SKILL.md is staged", "one/SKILL.md is not"),
+        ("[../other]", &[], "gull/SKILL.md is staged", "other/SKILL.md is not"),
+        ("[]", &["--with-skill", "other"], "gull/SKILL.md is staged", "other/SKILL.md is not"),
+    ] {
+        let evals = NATIVE.replace("skill:", &format!("rivals: {rivals}\nskill:"));
+        project.write("evals/e.practicum.yaml", &evals);
+        let ran = project.run(&[&["run", "evals", "-q"], more].concat()).exits(0);
+        assert!(ran.stderr.contains(staged) && ran.stderr.contains(left_out), "{rivals}: {}", ran.stderr);
+    }
+    project.write("evals/e.practicum.yaml", &NATIVE.replace("skill:", "rivals: [../one, ../copy]\nskill:"));
+    let ran = project.run(&["run", "evals", "-q"]).exits(0);
+    assert!(!ran.stderr.contains("two skills"), "{}", ran.stderr);
+}
+
+/// Copies of one skill in two plugins were refused, although it is clear what is tested.
+#[test]
+fn two_listed_skills_that_hold_the_same_are_not_refused() {
+    let case = r#""test_cases": [{"prompt": "p", "expectation": "must_activate"}]"#;
+    let suite = format!(
+        r#"{{"name": "s", "skills": [{{"name": "gull", "plugin": "p", {case}}}, {{"name": "gull", "plugin": "q", {case}}}]}}"#
+    );
+    let project = project(&[
+        ("plugins/p/skills/gull/SKILL.md", SKILL),
+        ("plugins/q/skills/gull/SKILL.md", SKILL),
+        ("suite.json", &suite),
+    ]);
+    let checked = project.run(&["check", "suite.json"]).exits(0).stdout;
+    assert!(checked.contains("two skills are called \"gull\" and hold the same"), "{checked}");
+    project.write("plugins/q/skills/gull/SKILL.md", &named("gull", "otherwise"));
+    let checked = project.run(&["check", "suite.json"]).exits(2).stdout;
+    assert!(checked.contains("error[same-name-skills]"), "{checked}");
+}
+
+/// What nobody selected kept the selected case from running.
+#[test]
+fn what_is_not_selected_does_not_block() {
+    let broken = format!(
+        "{NATIVE}  - {{ id: second, promt: p, checks: [{{ contains: done }}] }}\n  - {{ id: third, prompt: p, files: \
+         ['../../x'], checks: [{{ contains: done }}] }}\n"
+    );
+    let project = project(&[("gull/SKILL.md", SKILL), ("evals/e.practicum.yaml", &broken)]);
+    for glob in ["first", "f*"] {
+        let ran = project.run(&["run", "evals", "-q", "--case", glob]).exits(0);
+        assert!(ran.stdout.contains("PASS  1 of 1 trial passed"), "{}", ran.stdout);
+        assert!(ran.stderr.contains("warning[missing-key]"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("warning[escaping-path]"), "{}", ran.stderr);
+    }
+    for args in [&["--case", "second"][..], &["--case", "*d"], &["--only", "artifact"], &[]] {
+        let ran = project.run(&[&["run", "evals", "-q"], args].concat()).exits(2);
+        assert!(ran.stderr.contains("error[missing-key]"), "{args:?}: {}", ran.stderr);
+    }
+    // A file without any case.
+    project.write("evals/e.practicum.yaml", NATIVE);
+    for empty in ["", "{}", r#"{"skill_name": "gull", "evals": []}"#] {
+        project.write("other/evals.json", empty);
+        for args in [&["--case", "f*"][..], &["--only", "artifact"]] {
+            project.run(&[&["run", "evals", "other/evals.json", "-q"], args].concat()).exits(0);
+        }
+        project.run(&["run", "evals", "other/evals.json", "-q"]).exits(2);
+    }
+}
+
+#[test]
+fn a_missing_second_skill_does_not_block_a_case_about_the_first() {
+    let case =
+        |prompt: &str| format!(r#""test_cases": [{{"prompt": "{prompt}", "expectation": "must_activate"}}]"#);
+    let suite = format!(
+        r#"{{"name": "s", "skills": [{{"name": "gull", "plugin": "p", {}}}, {{"name": "gone", "plugin": "q", {}}}]}}"#,
+        case("alpha"),
+        case("beta")
+    );
+    let project = project(&[("plugins/p/skills/gull/SKILL.md", SKILL), ("suite.json", &suite)]);
+    let ran = |glob: &str| project.run(&["run", "suite.json", "-q", "--no-probe", "--case", glob]);
+    let about_first = ran("gull/*").exits(3);
+    assert!(about_first.stdout.contains("5 not scored"), "agents were started: {}", about_first.stdout);
+    assert!(about_first.stderr.contains("warning[skill-not-found]"), "{}", about_first.stderr);
+    ran("gone/*").exits(2);
+    ran("g*").exits(2);
+}
+
+/// A misspelt name made a negative check pass whatever happened.
+#[test]
+fn a_misspelt_expected_skill_is_not_a_silent_pass() {
+    let native = format!(
+        "{NATIVE}  - {{ id: second, prompt: q, checks: [{{ activation: {{expect: must_not, skills: [gul]}} }}] }}\n"
+    );
+    let skillet = format!("{EVAL}expected_skill: gul\n");
+    for (path, text, so) in [
+        ("evals/e.practicum.yaml", native.as_str(), "can never fail"),
+        ("sk/a.yaml", &skillet, "always fails"),
+    ] {
+        let (project, found) = problems(path, text);
+        let told = found.iter().find(|one| one.contains("names the skill \"gul\", which is not staged"));
+        assert!(told.is_some_and(|one| one.starts_with("warning") && one.contains(so)), "{path}: {found:#?}");
+        let ran = project.run(&["run", path, "--skill", "gull", "--dry-run"]);
+        assert!(ran.stderr.contains("did you mean \"gull\"?"), "{path}: {}", ran.stderr);
+    }
+    let (_, found) = problems("sk/a.yaml", &skillet.replace("gul\n", "gull\n"));
+    let ran = project(&[("gull/SKILL.md", SKILL), ("sk/a.yaml", &skillet.replace("gul\n", "gull\n"))])
+        .run(&["run", "sk", "--skill", "gull", "--dry-run"]);
+    assert!(!ran.stderr.contains("not staged"), "{} {found:#?}", ran.stderr);
+}
+
+/// Checks that hold whatever an agent does passed without a word.
+#[test]
+fn a_check_that_cannot_fail_is_told() {
+    let check = |check: &str| NATIVE.replace("contains: done", check);
+    for (text, so) in [
+        (check("contains: ''"), "can never fail"),
+        (check("starts_with: ''"), "can never fail"),
+        (check("not_contains: ''"), "always fails"),
+        (check("regex: ''"), "can never fail"),
+        (check("regex: '.*'"), "can never fail"),
+        (check("min_length: 0"), "cannot fail"),
+        (check("tool_not_used: Bsh"), "can never fail"),
+        (check("tool_not_used: {name: Bsh, args: {command: '*'}}"), "can never fail"),
+    ] {
+        let (project, found) = problems("evals/e.practicum.yaml", &text);
+        assert!(found.iter().any(|one| one.starts_with("warning") && one.contains(so)), "{text}: {found:#?}");
+        let ran = project.run(&["run", "evals", "--dry-run"]).exits(0);
+        assert!(ran.stderr.contains("warning[cannot-fail]"), "{text}: {}", ran.stderr);
+    }
+    for tool in ["Bash", "shell", "mcp__github__create_issue", "Web*"] {
+        let (_, found) = problems("evals/e.practicum.yaml", &check(&format!("tool_not_used: '{tool}'")));
+        assert!(!found.iter().any(|one| one.contains("no known agent")), "{tool}: {found:#?}");
+    }
+    let skillet = EVAL.replace("{type: contains, value: done}", "{type: tool_not_called, value: Bsh}");
+    let (_, found) = problems("sk/a.yaml", &skillet);
+    assert!(found.iter().any(|one| one.contains("no known agent has a tool \"Bsh\"")), "{found:#?}");
+}
+
+#[test]
+fn a_misspelt_tool_of_the_command_line_is_told() {
+    let project = project(&[("gull/SKILL.md", SKILL), ("evals/e.practicum.yaml", NATIVE)]);
+    let run = |tools: &str| {
+        project.run(&["run", "evals", "--agent", "builtin", "--dry-run", "--tools", tools]).exits(0).stderr
+    };
+    let told = run("Bsh,read");
+    assert!(told.contains("--tools names \"Bsh\", a tool that no known agent has"), "{told}");
+    assert!(!run("bash,read").contains("no known agent"));
+}
+
+/// A skill that the model read with its shell counted as not activated: a true negative.
+#[test]
+fn a_skill_that_was_read_with_the_shell_is_not_unused() {
+    let evals = "practicum: 1\nskill: ../gull\nworkspace: empty\ncases:\n  - { id: a, prompt: p1, activation: must_not }\n";
+    let script = "practicum_script: 1\nscenarios:\n  - {when: {regex: 'p1'}, steps: [{tools: [{name: Bash, input: \
+                  {command: 'cat .claude/skills/gull/SKILL.md'}}]}, 'hi']}\n";
+    let project = Project::new(&[
+        ("gull/SKILL.md", SKILL),
+        ("evals/e.practicum.yaml", evals),
+        ("script.yaml", script),
+        ("practicum.toml", "sandbox = \"off\"\n"),
+    ]);
+    let mut command = project.practicum(&[
+        "run",
+        "evals",
+        "--agent",
+        "claude",
+        "--script",
+        "script.yaml",
+        "--repeat",
+        "1",
+        "--no-probe",
+        "-q",
+    ]);
+    command.env("PATH", path_with(&claude()));
+    let ran = Ran::of(command.output().expect("practicum starts")).exits(1);
+    assert!(ran.stdout.contains("read its SKILL.md with Bash"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("1 fp 0 tn"), "{}", ran.stdout);
 }

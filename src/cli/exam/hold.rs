@@ -10,6 +10,7 @@ use super::changed_evals::refuse_changed_evals;
 use super::info::{info, keep_graded_skills};
 use super::shown::{progress, show_estimate, show_plan};
 use super::trust::trust;
+use super::trusted_code::{refuse_changed_code, trusted_code};
 use super::{Carrying, Errand, Held};
 use crate::agents::Login;
 use crate::cli::{interrupts, runtime, setting, sweep_up};
@@ -33,6 +34,9 @@ impl Carrying {
         self.gates.apply(&mut errand.plan.suites);
         if let Some(run) = &errand.resumed {
             refuse_changed_evals(run, &errand.plan)?;
+            if self.trusted_before {
+                refuse_changed_code(run, &errand.plan)?;
+            }
         }
         let walls = setting(&errand.layers, &SANDBOX)?;
         let hidden = errand.hidden();
@@ -201,6 +205,10 @@ impl Errand {
                 bail!("run {} is still going on", run.id());
             }
             sweep_up(run);
+            if carrying.trust && !carrying.trusted_before {
+                let info = run.info().map_err(|why| anyhow!(why))?;
+                run.write_info(&RunInfo { trusted_code: Some(trusted_code(&self.plan)), ..info })?;
+            }
             return Ok(run.clone());
         }
         let run = RunDir::create(&self.project, id)?;
@@ -210,11 +218,13 @@ impl Errand {
         let info = info(&self.plan, &run, scripted, self.notices.clone());
         keep_graded_skills(&self.plan, &info, &run);
         let gates = carrying.gates.asked().to_vec();
+        let trusted_code = carrying.trust.then(|| trusted_code(&self.plan));
         run.write_info(&RunInfo {
             replayed,
             earlier_skill,
             not_in_history,
             gates,
+            trusted_code,
             count_flaky: carrying.count_flaky,
             ..info
         })?;

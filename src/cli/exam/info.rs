@@ -51,6 +51,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         gates: Vec::new(),
         sample: plan.sample.clone(),
         count_flaky: false,
+        trusted_code: None,
     }
 }
 

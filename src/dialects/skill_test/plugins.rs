@@ -80,6 +80,7 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
             }
         }
     }
+    leave_out_copies(&mut skills, &source.root, diagnostics);
     let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
     let here = here.into_iter().map(|on_shelf| on_shelf.skill);
     for other in here.filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
@@ -118,6 +119,32 @@ pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec
         is_new
     });
     Ok(Found { skills: vec![skill], rivals: here, plugins })
+}
+
+/// Leaves out listed skills that an earlier one of the same name is a copy of: what is tested is clear.
+fn leave_out_copies(skills: &mut Vec<SkillRef>, root: &Node, diagnostics: &mut Diagnostics) {
+    let read = |skill: &SkillRef| Skill::read(skill.path.as_deref()?).ok();
+    let mut kept: Vec<SkillRef> = Vec::new();
+    for skill in std::mem::take(skills) {
+        let is_copy = |earlier: &&SkillRef| {
+            let both = read(earlier).zip(read(&skill));
+            earlier.name == skill.name
+                && earlier.path != skill.path
+                && both.is_some_and(|(one, other)| one.is_copy_of(&other))
+        };
+        match kept.iter().find(is_copy).and_then(|earlier| earlier.path.as_ref()) {
+            Some(staged) => {
+                let message = format!(
+                    "two skills are called \"{}\" and hold the same: {} is staged",
+                    skill.name,
+                    staged.display()
+                );
+                diagnostics.warning("same-name-skills", said(root, &skill.name), message);
+            }
+            None => kept.push(skill),
+        }
+    }
+    *skills = kept;
 }
 
 /// A room has place for one skill of a name.
