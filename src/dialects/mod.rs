@@ -24,7 +24,7 @@ use serde_json::Value;
 
 pub use loading::{Loaded, Placed, case_id_of_file, load, load_text, merge_folders};
 pub use native::{case_value as case_to_native, encode as to_native};
-pub use reading::{activation_keys, trigger_schema};
+pub use reading::trigger_schema;
 
 use crate::model::{Diagnostics, Digest, Origin, Suite};
 use crate::tree::{Source, Syntax};

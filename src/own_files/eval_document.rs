@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use super::Kind;
-use crate::dialects::activation_keys;
+use super::{Kind, activation_keys};
 use crate::model::Diagnostics;
 use crate::tree::{Data, Node, Source, Syntax, read_bounded};
 

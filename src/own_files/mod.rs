@@ -6,6 +6,7 @@
 //! Such files hold what evals expect, so an agent must not see them, and they change with every run, so
 //! they decide nothing.
 
+mod activation_keys;
 mod content;
 mod eval_document;
 mod written;
@@ -18,6 +19,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+pub use activation_keys::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
 pub use content::MARK;
 pub use written::{remember, remember_beginning, remember_streams};
 

@@ -6,26 +6,9 @@ use serde_json::{Value, json};
 
 use super::{activation, is_skill, skill_at};
 use crate::model::{Case, Check, CheckKind, Diagnostics, Expect, SkillRef, Span};
+use crate::own_files::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
 use crate::tree::shape::{self, Mapping};
 use crate::tree::{Data, Node, Object, wrong_type};
-
-/// Keys that say with true or false whether the skill under test must be activated.
-const YES_OR_NO: [&str; 6] = [
-    "should_trigger",
-    "should_activate",
-    "skill_should_trigger",
-    "expected_trigger",
-    "expect_trigger",
-    "expect_activation",
-];
-
-/// Keys that name the skill that must be activated; null is none. Some people write true or false there.
-const NAMED: [&str; 3] = ["expected_skill", "expect_skill", "expected_activation"];
-
-/// The keys under which a case says whether a skill must be activated.
-pub fn activation_keys() -> impl Iterator<Item = &'static str> {
-    YES_OR_NO.into_iter().chain(NAMED)
-}
 
 /// The key that lists skills that must not be activated.
 const FORBIDDEN: &str = "must_not_activate";
@@ -59,7 +42,7 @@ pub fn read(case: &mut Object<'_>, tested: &[String], diagnostics: &mut Diagnost
         Some(name) => vec![name.to_owned()],
         None => tested.iter().take(1).cloned().collect(),
     };
-    for key in YES_OR_NO {
+    for key in ACTIVATED_OR_NOT {
         let Some(node) = case.get(key) else { continue };
         match node.data {
             Data::Bool(must) => statements.push(Statement::yes_or_no(must, about.clone(), key, node.span)),
@@ -73,7 +56,7 @@ pub fn read(case: &mut Object<'_>, tested: &[String], diagnostics: &mut Diagnost
         }
         given |= !node.is_null();
     }
-    for key in NAMED {
+    for key in ACTIVATED_SKILL {
         let Some(node) = case.get(key) else { continue };
         given = true;
         statements.extend(named(node, key, &about, tested, diagnostics));
@@ -217,11 +200,11 @@ fn skill_in(home: &Path, name: &str) -> Option<SkillRef> {
 
 /// The keys of a case that say something of activation, for editors.
 pub fn schema(mut mapping: Mapping) -> Mapping {
-    for key in YES_OR_NO {
+    for key in ACTIVATED_OR_NOT {
         let doc = "Whether the agent must activate the skill under test (true) or must not (false).";
         mapping = mapping.may(key, doc, shape::yes_or_no());
     }
-    for key in NAMED {
+    for key in ACTIVATED_SKILL {
         let doc =
             "The skill that the agent must activate; null if it must activate none of those under test.";
         mapping = mapping.may(key, doc, json!({"type": ["string", "null", "boolean"]}));

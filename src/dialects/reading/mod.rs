@@ -10,8 +10,8 @@ mod triggers;
 use std::collections::BTreeMap;
 
 pub use expected_activation::{
-    activation_keys, expected_beside, read as expected_activation, says_activation,
-    schema as activation_schema, schema_conditions as activation_conditions,
+    expected_beside, read as expected_activation, says_activation, schema as activation_schema,
+    schema_conditions as activation_conditions,
 };
 pub use fixtures::{Below, Files, fixtures, leads_out_of};
 pub use ids::{Ids, slug};
