@@ -25,13 +25,24 @@ struct Figure {
 }
 
 impl Tally {
-    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> GateResult {
+    /// The result of one gate; `gates` are those of the whole run.
+    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate, gates: &[SuiteGate]) -> GateResult {
         let of_suite: Vec<(&CaseKey, &CaseTally)> =
             self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
         // A suite that ran only without its skill has a gate only if the user asked for one.
         let is_baseline = !of_suite.iter().any(|(key, _)| key.is_examined());
         let cases: Vec<(&CaseKey, &CaseTally)> =
             of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_examined()).collect();
+        // Nobody knows what trials would have shown that were not run.
+        let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
+        let has_own_gate = gates
+            .iter()
+            .any(|other| other.suite == *suite && other.gate.name == GateName::ActivationCasesPass);
+        let cases = match gate.name {
+            GateName::ActivationCasesPass => only(cases, true),
+            GateName::Stability if has_own_gate => only(cases, false),
+            _ => cases,
+        };
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure(gate.name, &all);
         let mut ok = self.holds(&found, gate.threshold.get());
@@ -46,8 +57,6 @@ impl Tally {
                 *(if ok { &mut spared } else { &mut too_many_flaky }) = names;
             }
         }
-        // Nobody knows what trials would have shown that were not run.
-        let not_run = all.iter().map(|case| case.not_run()).sum();
         ok &= not_run == 0 || gate.threshold.get() == 0.0;
         let (low, high) = found.interval.unzip();
         GateResult {
@@ -73,6 +82,18 @@ impl Tally {
     }
 }
 
+/// The cases that say whether a skill must be activated, or the others; all, where there are only such ones.
+fn only<'c>(
+    cases: Vec<(&'c CaseKey, &'c CaseTally)>,
+    about_activation: bool,
+) -> Vec<(&'c CaseKey, &'c CaseTally)> {
+    let is_wanted = |case: &CaseTally| case.activity.expect.is_some() == about_activation;
+    match cases.iter().any(|(_, case)| is_wanted(case)) {
+        true => cases.into_iter().filter(|(_, case)| is_wanted(case)).collect(),
+        false => cases,
+    }
+}
+
 /// Whether the flaky cases together do what they do anyway. Those that passed are asked too: to look
 /// only at what failed would find failures.
 fn are_as_flaky_as_ever(cases: &[&CaseTally]) -> bool {
@@ -82,7 +103,7 @@ fn are_as_flaky_as_ever(cases: &[&CaseTally]) -> bool {
 
 fn figure(name: GateName, cases: &[&CaseTally]) -> Figure {
     match name {
-        GateName::AllCasesPass => all_pass(cases),
+        GateName::AllCasesPass | GateName::ActivationCasesPass => all_pass(cases),
         GateName::PassRate => {
             let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
             rate(&clusters, unscored(cases))

@@ -163,7 +163,7 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
     (names, ratio()).prop_map(|(names, ratio)| {
         let threshold = |name| match name {
             // 1 by meaning.
-            GateName::AllCasesPass => Ratio::new(1.0).expect("a share"),
+            GateName::AllCasesPass | GateName::ActivationCasesPass => Ratio::new(1.0).expect("a share"),
             GateName::PassRate
             | GateName::CriteriaPassRate
             | GateName::MeanScore
