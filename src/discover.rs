@@ -223,7 +223,7 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     places.dedup();
     for place in places.into_iter().rev() {
         searched.push(place.clone());
-        let there = below(&place);
+        let there = below(&place).only_directly_in(&place);
         if !there.found.is_empty() {
             return Ok(Below { found: for_skill(there.found, skill), skipped: there.skipped });
         }
@@ -242,7 +242,11 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
         let skill = name.to_string_lossy().into_owned();
         return Err(DiscoverError::Ambiguous { skill, places: places.into_keys().collect() });
     }
-    Ok(Below { found: for_skill(places.into_values().flatten().collect(), skill), skipped })
+    let Some((place, found)) = places.into_iter().next() else {
+        return Ok(Below { found: Vec::new(), skipped });
+    };
+    let there = Below { found: for_skill(found, skill), skipped }.only_directly_in(&place);
+    Ok(there)
 }
 
 /// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`
