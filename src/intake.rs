@@ -21,12 +21,13 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 pub use judges::{Bench, need_judges};
-pub use left_behind::left_behind;
+pub use left_behind::{left_behind, links_of_overlays};
 pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::{keep_criteria, leave_criteria_open};
 pub use reading::{Reading, one_command, one_prompt, read};
 pub use skill_problems::{
-    hidden_from_model, leave_out_unreadable_rivals, names_that_differ, skill_warnings, unreadable_skills,
+    hidden_from_model, leave_out_unreadable_rivals, names_that_differ, proofs_of_nothing, skill_warnings,
+    skills_without_description, unreadable_skills,
 };
 pub use stored::{Stored, stored_suites};
 pub use unfit_fixtures::unfit_fixtures;
@@ -36,7 +37,9 @@ use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
-use crate::model::{Base, Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{
+    Base, Case, CheckKind, Diagnostics, GateName, PassRule, SandboxMode, SkillRef, Suite, Trial,
+};
 use crate::modes;
 use crate::pipeline::Prior;
 use crate::plan::{Filter, Missing, Plan, Planned};
@@ -194,7 +197,13 @@ pub fn settle(
         for (case, why) in unfit_fixtures(&suite) {
             missing.files.entry(case).or_default().extend(why);
         }
+        for (case, why) in proofs_of_nothing(&suite) {
+            missing.files.entry(case).or_default().push(why);
+        }
         let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.from == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
         let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
         problems.extend(arms::problems(&suite, &settings.arms.value));
@@ -225,10 +234,12 @@ pub fn settle(
         let chosen = names.iter().filter_map(|name| agents.get(name));
         left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
-        let of_skills = of_skills.chain(hidden_from_model(&suite));
+        let of_skills = of_skills.chain(hidden_from_model(&suite)).chain(skills_without_description(&suite));
         let of_project = project_notices.not_copied(&suite, &project);
         let overlays = left_behind::laid_from_elsewhere(&suite, &project);
-        for notice in canaries.chain(of_skills).chain(of_project).chain(overlays) {
+        for notice in
+            canaries.chain(of_skills).chain(of_project).chain(overlays).chain(links_of_overlays(&suite))
+        {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -269,6 +280,16 @@ pub fn settle(
     let mut told = HashSet::new();
     problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// Lets the share of runs that activate the skill decide a case that asks for nothing else: the user gives a
+/// threshold, also where the format has none.
+fn decide_by_threshold(case: &mut Case) {
+    let asks_once =
+        matches!(case.checks.as_slice(), [check] if matches!(check.kind, CheckKind::Activation(_)));
+    if asks_once && case.pass_when == PassRule::EveryRequiredCheck {
+        case.pass_when = PassRule::FireRate(None);
+    }
 }
 
 /// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does

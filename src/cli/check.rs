@@ -77,8 +77,15 @@ fn look_at_skills(file: &mut Loaded, named: bool) {
         for told in intake::hidden_from_model(suite).into_iter().filter(|_| !named) {
             diagnostics.warning("hidden-from-model", None, told);
         }
+        for told in intake::skills_without_description(suite).into_iter().filter(|_| !named) {
+            let help = "say in the frontmatter's description what the skill does and when to use it";
+            diagnostics.warning_help("skill-not-listed", None, told, help);
+        }
         for told in intake::left_behind(suite) {
             diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the skill");
+        }
+        for told in intake::links_of_overlays(suite) {
+            diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the overlay");
         }
     }
 }

@@ -180,6 +180,13 @@ impl<'n> Object<'n> {
         self.absent().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
+    /// The known key that stands beside an unknown one which is a misspelling of it.
+    pub fn misspelt_beside(&self, unknown: &str) -> Option<&'static str> {
+        let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
+        let mut known = self.asked.iter().copied().filter(|asked| is_here(asked));
+        known.find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    }
+
     /// The known keys that are not here.
     fn absent(&self) -> impl Iterator<Item = &'static str> + '_ {
         let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
