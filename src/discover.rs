@@ -58,9 +58,10 @@ pub enum DiscoverError {
     #[error("there is no {0}")]
     Missing(PathBuf),
     #[error(
-        "no eval files found; looked in {}\n  \
+        "no eval files found; looked in {}{}\n  \
          They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
         list(.0),
+        lacking_skill(.0),
         NAMES.join(", "),
         ENDINGS.join(", *")
     )]
@@ -77,6 +78,16 @@ pub enum DiscoverError {
     SeveralSkills(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
+}
+
+/// That a folder among skills is no skill, where that is why nothing was found.
+fn lacking_skill(searched: &[PathBuf]) -> String {
+    let is_among_skills =
+        |path: &&PathBuf| path.parent().and_then(Path::file_name).is_some_and(|name| name == "skills");
+    let lacks = |path: &&PathBuf| path.is_dir() && !path.join(SKILL_FILE).is_file();
+    searched.iter().find(|path| is_among_skills(path) && lacks(path)).map_or_else(String::new, |path| {
+        format!("; {} has no {SKILL_FILE}, so it is no skill", path.display())
+    })
 }
 
 fn list(paths: &[PathBuf]) -> String {

@@ -20,6 +20,7 @@ mod unfit_fixtures;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+pub use judges::unknown as unknown_judge;
 pub use judges::{Bench, need_judges};
 pub use left_behind::{left_behind, links_of_overlays};
 pub use means::{Shared, adviser, means, scripted};
@@ -70,6 +71,8 @@ pub struct Ask {
     /// A cassette in place of the model.
     pub replay: Option<PathBuf>,
     pub no_judge: bool,
+    /// Whether the plan is only to be shown, so that its agents need not be installed.
+    pub only_shown: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -87,6 +90,11 @@ pub enum IntakeError {
          folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
     )]
     NoSkillNamed(String),
+    #[error(
+        "the eval file wants any installed agent (auto), and neither claude nor codex is installed; install one \
+         of them, or choose an agent with --agent"
+    )]
+    NoneInstalled,
     #[error("several skills are called {name}; say {choices}")]
     SeveralSkillsNamed { name: String, choices: String },
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
@@ -205,7 +213,8 @@ pub fn settle(
             suite.cases.iter_mut().for_each(decide_by_threshold);
         }
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
-        let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
+        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        problems.extend(without_gateway(ask, &suite, &names, agents));
         problems.extend(arms::problems(&suite, &settings.arms.value));
         notices.extend(arms::left_out(&suite, &settings.arms.value));
         if settings.tools.value.is_some() {
@@ -359,20 +368,31 @@ pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planne
     Ok(planned)
 }
 
+/// The agents that are wanted. Where they are only to be shown, they need not be installed.
 /// `auto` is the first agent that is installed, in the order of the registry, of those that may be
 /// chosen unasked.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, Agent>,
     layers: &Layers,
+    is_needed: bool,
     notices: &mut Vec<String>,
 ) -> Result<Vec<String>, IntakeError> {
     let mut names = Vec::new();
     for name in &wanted.value {
         if name == "auto" {
             let mut known = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
-            let first = known.find(|agent| agent.installed(layers.environment()).is_ok());
-            let Some(agent) = first else { continue };
+            // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
+            let any = !matches!(wanted.from, SaidBy::Format(_));
+            let first = known.find(|agent| {
+                (any || !agent.is_ourselves()) && agent.installed(layers.environment()).is_ok()
+            });
+            let Some(agent) = first else {
+                if any {
+                    continue;
+                }
+                return Err(IntakeError::NoneInstalled);
+            };
             let notice = format!("agent auto: {}, the first that is installed", agent.name);
             if !notices.contains(&notice) {
                 notices.push(notice);
@@ -388,12 +408,37 @@ fn choose_agents(
             };
             return Err(IntakeError::UnknownAgent { name: name.clone(), hint });
         };
-        agent.installed(layers.environment())?;
+        if is_needed {
+            agent.installed(layers.environment())?;
+        }
         names.push(name.clone());
     }
     let mut seen = HashSet::new();
     names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
+}
+
+/// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
+fn without_gateway(
+    ask: &Ask,
+    suite: &Suite,
+    names: &[String],
+    agents: &BTreeMap<String, Agent>,
+) -> Vec<String> {
+    let given = match (&ask.record, &ask.replay, choose_script(ask, suite, names)) {
+        (Some(_), _, _) => "--record",
+        (None, Some(_), _) => "--replay",
+        (None, None, Some(_)) => "the script",
+        (None, None, None) => return Vec::new(),
+    };
+    let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
+    let told = |name: &String| {
+        format!(
+            "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
+             or say in practicum.toml how the agent is pointed at one"
+        )
+    };
+    names.iter().filter(cannot).map(told).collect()
 }
 
 /// A suite's script stands in for the model of the suite's own agent; naming another agent

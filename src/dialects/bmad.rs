@@ -11,7 +11,7 @@ use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
     Base, Case, Check, Diagnostics, Fixture, Ratio, RelPath, Room, RunPolicy, SkillName, SkillRef, Suite,
 };
-use crate::tree::{Data, Node, Object, Source, wrong_type};
+use crate::tree::{Data, Node, Object, Source, read_bounded, wrong_type};
 
 mod raise;
 mod schema;
@@ -144,7 +144,7 @@ impl<'s> Reader<'s> {
         let cases: Vec<Case> = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
         // Where something is wrong with an eval, its id may be what the overlay is called by.
         if cases.len() == evals.len() && self.source.folder() != self.project {
-            warn_of_unused_overlays(self.source.folder(), &cases, diagnostics);
+            warn_of_unused_overlays(self.source, &cases, diagnostics);
         }
         Suite {
             rivals: reading::expected_beside(&cases, &self.skill, diagnostics),
@@ -206,11 +206,23 @@ fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
     Room { base: Base::Project, overlays, files, ..Room::default() }
 }
 
+/// A larger file beside an eval file is not looked through.
+const LARGEST_BESIDE: u64 = 1024 * 1024;
+
 /// Warns of what seems to be an overlay beside an eval file and is laid into no workspace.
-fn warn_of_unused_overlays(folder: &Path, cases: &[Case], diagnostics: &mut Diagnostics) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
+fn warn_of_unused_overlays(source: &Source, cases: &[Case], diagnostics: &mut Diagnostics) {
+    let Ok(entries) = std::fs::read_dir(source.folder()) else { return };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
+    // An eval file beside this one may have the eval that an overlay is called by.
+    let is_other =
+        |path: &&PathBuf| **path != source.path && path.extension().is_some_and(|end| end == "json");
+    let others: Vec<Vec<u8>> =
+        paths.iter().filter(is_other).filter_map(|path| read_bounded(path, LARGEST_BESIDE).ok()).collect();
+    let is_named_elsewhere = |id: &str| {
+        let quoted = format!("\"{id}\"");
+        others.iter().any(|text| String::from_utf8_lossy(text).contains(&quoted))
+    };
     let misnamed = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
         let is_near =
@@ -223,7 +235,7 @@ fn warn_of_unused_overlays(folder: &Path, cases: &[Case], diagnostics: &mut Diag
     };
     for path in paths {
         let (setup, id) = (path.join("setup"), path.file_name().unwrap_or_default().to_string_lossy());
-        let is_eval = cases.iter().any(|case| case.id == id);
+        let is_eval = cases.iter().any(|case| case.id == id) || is_named_elsewhere(&id);
         let has_evals = ["evals.json", "cases.json"].iter().any(|name| path.join(name).is_file());
         if misnamed(&path) {
             tell(&path, "an overlay is called setup".to_owned());

@@ -55,6 +55,7 @@ impl Dialect for Clauditor {
         let graded = invoked.graded;
         let variance = grading::variance(&mut spec, &mut unused, diagnostics);
         let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
+        let agents = policy::wants_any_installed(&spec).then(|| "auto".to_owned()).into_iter().collect();
         let (run, judge) = policy::policies(&mut spec, variance.as_ref(), diagnostics);
         invoked.note_unused(queries.is_empty(), &mut spec, &mut unused, diagnostics);
         let mut ids = Ids::default();
@@ -75,7 +76,7 @@ impl Dialect for Clauditor {
             skills: vec![skill(source, place, &name, diagnostics)],
             cases,
             run,
-            defaults: defaults(),
+            defaults: RunPolicy { agents, ..defaults() },
             judge,
             gates: gates(graded.as_ref(), variance.as_ref(), parts),
             meta: unused.into_meta(),

@@ -164,6 +164,11 @@ impl<'n> Object<'n> {
         self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
     }
 
+    /// The value of a key, without asking for it.
+    pub fn peek(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
     /// Whether this key was asked for, so that it means something in this mapping.
     pub fn knows(&self, key: &str) -> bool {
         self.asked.contains(&key)

@@ -145,3 +145,65 @@ fn what_is_wrong_with_a_path_or_name_is_said() {
         assert!(checked.stdout.contains(told), "{}", checked.stdout);
     }
 }
+
+#[test]
+fn a_judge_that_a_run_refuses_is_not_ok_in_check() {
+    let project = project(&json!({
+        "grading_model": "llama-3", "grading_criteria": [{"id": "c", "criterion": "Says Bib"}],
+    }));
+    run(&project, &[]).exits(2);
+    let checked = project.run(&["check"]).exits(2);
+    assert!(checked.stdout.contains("llama-3"), "{}", checked.stdout);
+    // Without anything to be judged, nobody is asked.
+    let project = self::project(&json!({
+        "grading_model": "llama-3", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+    }));
+    project.run(&["check"]).exits(0);
+}
+
+#[test]
+fn a_plan_is_shown_without_its_agent() {
+    let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]}));
+    project.write(
+        "practicum.toml",
+        "[agents.own]\ncommand = [\"no-such-program-anywhere\", \"{prompt}\"]\ndecoder = \"text\"\n",
+    );
+    for word in ["--explain", "--dry-run"] {
+        project.run(&["run", "--agent", "own", word]).exits(0);
+    }
+    let ran = project.run(&["run", "--agent", "own"]).exits(3);
+    assert!(ran.stderr.contains("no-such-program-anywhere"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_script_for_an_agent_that_cannot_be_asked_is_refused_before_the_run() {
+    let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]}));
+    project.write(
+        "practicum.toml",
+        "[agents.own]\ncommand = [\"/bin/echo\", \"{prompt}\"]\ndecoder = \"text\"\n",
+    );
+    let ran = project.run(&["run", "--agent", "own", "--script", "script.yaml"]).exits(2);
+    assert!(ran.stderr.contains("agent own cannot be pointed at a gateway"), "{}", ran.stderr);
+    assert!(!project.path().join(".practicum/runs").exists(), "{}", ran.stderr);
+}
+
+#[test]
+fn a_folder_where_a_file_should_be_is_not_said_to_be_missing() {
+    let script = SCRIPT.replace(
+        "    steps: [Bib]",
+        "    steps:\n      - tools: [{ name: Bash, input: { command: \"mkdir r.md\" } }]\n      - Bib",
+    );
+    let project = project(&json!({
+        "output_file": "r.md", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+    }));
+    project.write("script.yaml", &script);
+    let ran = run(&project, &[]).exits(1);
+    assert!(ran.stdout.contains("r.md is a folder, not a file"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_folder_among_skills_without_a_skill_is_told() {
+    let project = Project::new(&[("skills/n/notes.md", "a")]);
+    let ran = project.run(&["check", "skills/n"]).exits(2);
+    assert!(ran.stderr.contains("skills/n has no SKILL.md"), "{}", ran.stderr);
+}

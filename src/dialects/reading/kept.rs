@@ -112,7 +112,8 @@ impl Kept {
 const CHECKS: [&str; 3] = ["an assertion", "an expectation", "a criterion"];
 
 /// Keys under which people write notes to each other.
-const NOTES: [&str; 6] = ["comment", "comments", "description", "note", "notes", "rationale"];
+const NOTES: [&str; 8] =
+    ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
 
 /// The keys of a case that hold what the user says.
 const PROMPTS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];

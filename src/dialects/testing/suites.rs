@@ -283,7 +283,8 @@ fn kind() -> impl Strategy<Value = CheckKind> {
             label,
             description,
             min_entries,
-            max_entries,
+            // What can never be found is refused.
+            max_entries: max_entries.map(|most| most.max(min_entries)),
             fields,
         },
     );
