@@ -81,7 +81,11 @@ pub fn keep_answerable_gates(suites: &mut [Planned], judged: bool) {
         suite.gates.retain(|gate| match gate.name {
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => true,
             GateName::CriteriaPassRate | GateName::MeanScore => judged,
-            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => false,
+            GateName::ActivationCasesPass
+            | GateName::Precision
+            | GateName::Recall
+            | GateName::F1
+            | GateName::Accuracy => false,
         });
         if suite.gates.is_empty() {
             suite.gates.push(Gate::ALL_CASES_PASS);

@@ -58,9 +58,10 @@ pub enum DiscoverError {
     #[error("there is no {0}")]
     Missing(PathBuf),
     #[error(
-        "no eval files found; looked in {}\n  \
+        "no eval files found; looked in {}{}\n  \
          They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
         list(.0),
+        lacking_skill(.0),
         NAMES.join(", "),
         ENDINGS.join(", *")
     )]
@@ -77,6 +78,16 @@ pub enum DiscoverError {
     SeveralSkills(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
     Ambiguous { skill: String, places: Vec<PathBuf> },
+}
+
+/// That a folder among skills is no skill, where that is why nothing was found.
+fn lacking_skill(searched: &[PathBuf]) -> String {
+    let is_among_skills =
+        |path: &&PathBuf| path.parent().and_then(Path::file_name).is_some_and(|name| name == "skills");
+    let lacks = |path: &&PathBuf| path.is_dir() && !path.join(SKILL_FILE).is_file();
+    searched.iter().find(|path| is_among_skills(path) && lacks(path)).map_or_else(String::new, |path| {
+        format!("; {} has no {SKILL_FILE}, so it is no skill", path.display())
+    })
 }
 
 fn list(paths: &[PathBuf]) -> String {
@@ -223,7 +234,7 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
     places.dedup();
     for place in places.into_iter().rev() {
         searched.push(place.clone());
-        let there = below(&place);
+        let there = below(&place).only_directly_in(&place);
         if !there.found.is_empty() {
             return Ok(Below { found: for_skill(there.found, skill), skipped: there.skipped });
         }
@@ -242,7 +253,11 @@ fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result
         let skill = name.to_string_lossy().into_owned();
         return Err(DiscoverError::Ambiguous { skill, places: places.into_keys().collect() });
     }
-    Ok(Below { found: for_skill(places.into_values().flatten().collect(), skill), skipped })
+    let Some((place, found)) = places.into_iter().next() else {
+        return Ok(Below { found: Vec::new(), skipped });
+    };
+    let there = Below { found: for_skill(found, skill), skipped }.only_directly_in(&place);
+    Ok(there)
 }
 
 /// The evals of a command file that has no spec beside it: a file or folder of its name, beside it, in `evals`

@@ -20,13 +20,15 @@ mod unfit_fixtures;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
+pub use judges::unknown as unknown_judge;
 pub use judges::{Bench, need_judges};
-pub use left_behind::left_behind;
+pub use left_behind::{left_behind, links_of_overlays};
 pub use means::{Shared, adviser, means, scripted};
 pub use only_criteria::{keep_criteria, leave_criteria_open};
 pub use reading::{Reading, one_command, one_prompt, read};
 pub use skill_problems::{
-    hidden_from_model, leave_out_unfit_rivals, names_that_differ, skill_warnings, unreadable_skills,
+    hidden_from_model, leave_out_unfit_rivals, names_that_differ, proofs_of_nothing, skill_warnings,
+    skills_without_description, unreadable_skills,
 };
 pub use stored::{Stored, stored_suites};
 pub use unfit_fixtures::unfit_fixtures;
@@ -37,7 +39,9 @@ use crate::agents::{AGENTS, Agent, LaunchError, is_tool_name, tool_names};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
-use crate::model::{Base, Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{
+    Base, Case, CheckKind, Diagnostics, GateName, PassRule, SandboxMode, SkillRef, Suite, Trial,
+};
 use crate::modes;
 use crate::pipeline::Prior;
 use crate::plan::{Filter, Missing, Plan, Planned};
@@ -68,6 +72,8 @@ pub struct Ask {
     /// A cassette in place of the model.
     pub replay: Option<PathBuf>,
     pub no_judge: bool,
+    /// Whether the plan is only to be shown, so that its agents need not be installed.
+    pub only_shown: bool,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +91,11 @@ pub enum IntakeError {
          folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
     )]
     NoSkillNamed(String),
+    #[error(
+        "the eval file wants any installed agent (auto), and neither claude nor codex is installed; install one \
+         of them, or choose an agent with --agent"
+    )]
+    NoneInstalled,
     #[error("several skills are called {name}; say {choices}")]
     SeveralSkillsNamed { name: String, choices: String },
     #[error("suite {suite} is about several skills, and {skill} is none of them")]
@@ -205,9 +216,16 @@ pub fn settle(
         for (case, why) in unfit_fixtures(&suite) {
             missing.files.entry(case).or_default().extend(why);
         }
+        for (case, why) in proofs_of_nothing(&suite) {
+            missing.files.entry(case).or_default().push(why);
+        }
         let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.from == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
         problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
-        let names = choose_agents(&settings.agents, agents, layers, &mut notices)?;
+        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        problems.extend(without_gateway(ask, &suite, &names, agents));
         problems.extend(arms::problems(&suite, &settings.arms.value));
         notices.extend(arms::left_out(&suite, &settings.arms.value));
         if let Some(tools) = &settings.tools.value {
@@ -245,10 +263,12 @@ pub fn settle(
         let chosen = names.iter().filter_map(|name| agents.get(name));
         left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
         let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
-        let of_skills = of_skills.chain(hidden_from_model(&suite));
+        let of_skills = of_skills.chain(hidden_from_model(&suite)).chain(skills_without_description(&suite));
         let of_project = project_notices.not_copied(&suite, &project);
         let overlays = left_behind::laid_from_elsewhere(&suite, &project);
-        for notice in canaries.chain(of_skills).chain(of_project).chain(overlays) {
+        for notice in
+            canaries.chain(of_skills).chain(of_project).chain(overlays).chain(links_of_overlays(&suite))
+        {
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -299,6 +319,16 @@ fn replaced_rival(suite: &Suite, rival: &SkillRef) -> Option<String> {
 
 fn skill_of(skill: &SkillRef) -> Option<Skill> {
     Skill::read(skill.path.as_deref()?).ok()
+}
+
+/// Lets the share of runs that activate the skill decide a case that asks for nothing else: the user gives a
+/// threshold, also where the format has none.
+fn decide_by_threshold(case: &mut Case) {
+    let asks_once =
+        matches!(case.checks.as_slice(), [check] if matches!(check.kind, CheckKind::Activation(_)));
+    if asks_once && case.pass_when == PassRule::EveryRequiredCheck {
+        case.pass_when = PassRule::FireRate(None);
+    }
 }
 
 /// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
@@ -368,20 +398,31 @@ pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planne
     Ok(planned)
 }
 
+/// The agents that are wanted. Where they are only to be shown, they need not be installed.
 /// `auto` is the first agent that is installed, in the order of the registry, of those that may be
 /// chosen unasked.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, Agent>,
     layers: &Layers,
+    is_needed: bool,
     notices: &mut Vec<String>,
 ) -> Result<Vec<String>, IntakeError> {
     let mut names = Vec::new();
     for name in &wanted.value {
         if name == "auto" {
             let mut known = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
-            let first = known.find(|agent| agent.installed(layers.environment()).is_ok());
-            let Some(agent) = first else { continue };
+            // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
+            let any = !matches!(wanted.from, SaidBy::Format(_));
+            let first = known.find(|agent| {
+                (any || !agent.is_ourselves()) && agent.installed(layers.environment()).is_ok()
+            });
+            let Some(agent) = first else {
+                if any {
+                    continue;
+                }
+                return Err(IntakeError::NoneInstalled);
+            };
             let notice = format!("agent auto: {}, the first that is installed", agent.name);
             if !notices.contains(&notice) {
                 notices.push(notice);
@@ -397,12 +438,37 @@ fn choose_agents(
             };
             return Err(IntakeError::UnknownAgent { name: name.clone(), hint });
         };
-        agent.installed(layers.environment())?;
+        if is_needed {
+            agent.installed(layers.environment())?;
+        }
         names.push(name.clone());
     }
     let mut seen = HashSet::new();
     names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
+}
+
+/// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
+fn without_gateway(
+    ask: &Ask,
+    suite: &Suite,
+    names: &[String],
+    agents: &BTreeMap<String, Agent>,
+) -> Vec<String> {
+    let given = match (&ask.record, &ask.replay, choose_script(ask, suite, names)) {
+        (Some(_), _, _) => "--record",
+        (None, Some(_), _) => "--replay",
+        (None, None, Some(_)) => "the script",
+        (None, None, None) => return Vec::new(),
+    };
+    let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
+    let told = |name: &String| {
+        format!(
+            "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
+             or say in practicum.toml how the agent is pointed at one"
+        )
+    };
+    names.iter().filter(cannot).map(told).collect()
 }
 
 /// A suite's script stands in for the model of the suite's own agent; naming another agent

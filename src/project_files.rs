@@ -141,16 +141,14 @@ fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> 
     if credentials::is_credential(path, &name, kind) {
         return Some(Reason::Credentials);
     }
+    if kind.is_dir() && is_record_of_tool(path, &name) {
+        return Some(Reason::RunRecord);
+    }
     if is_eval_file(path) {
         return Some(Reason::Evals);
     }
     if kind.is_dir() {
-        // BMad's runner keeps its runs in the first.
-        let is_record = name == "eval-runs" || is_workspace(path);
-        return match is_record {
-            true => Some(Reason::RunRecord),
-            false => build_folders::is_build_folder(path, &name).then_some(Reason::BuildFolder),
-        };
+        return build_folders::is_build_folder(path, &name).then_some(Reason::BuildFolder);
     }
     if kind.is_symlink() {
         let leads_out = std::fs::read_link(path).map_or(true, |target| leads_out(path, &target, project));
@@ -158,6 +156,19 @@ fn reason_to_leave_out(path: &Path, kind: std::fs::FileType, project: &Path) -> 
     }
     let readable = rustix::fs::access(path, rustix::fs::Access::READ_OK).is_ok();
     (kind.is_file() && !readable).then_some(Reason::Unreadable)
+}
+
+/// Whether a folder holds the records of an eval tool: clauditor's, Skillet's, BMad's, or a workspace with the
+/// gradings of a skill's versions. `name` is its name in small letters.
+fn is_record_of_tool(folder: &Path, name: &str) -> bool {
+    let has_records = || {
+        ["history.json", "benchmark.json", "grading", "iteration-1"]
+            .iter()
+            .any(|part| folder.join(part).exists())
+    };
+    [".clauditor", ".skillet", "eval-runs"].contains(&name)
+        || is_workspace(folder)
+        || name.ends_with("-workspace") && has_records()
 }
 
 #[cfg(test)]

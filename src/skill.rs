@@ -291,6 +291,8 @@ pub fn is_eval_file(path: &Path) -> bool {
     name == "evals"
         // Records say what was expected, also where the skill's folder is the project.
         || name == ".practicum"
+        || name == ".clauditor"
+        || name == ".skillet"
         || name == "evals.json"
         || name == "triggers.json"
         || name == "trigger-queries.json"

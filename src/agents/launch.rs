@@ -202,6 +202,11 @@ impl Agent {
         self.first.iter().flatten().any(|argument| argument.contains("{tools}"))
     }
 
+    /// Whether this program itself is the agent.
+    pub fn is_ourselves(&self) -> bool {
+        matches!(self.program, Program::Ourselves)
+    }
+
     pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
         let missing = |program: &str| LaunchError::NotInstalled {
             agent: self.name.clone(),

@@ -28,37 +28,49 @@ struct Figure {
 
 impl Tally {
     /// The results of a gate: one for each agent and model that the suite ran with, so that a good agent cannot hide
-    /// a bad one.
-    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate) -> Vec<GateResult> {
+    /// a bad one. `gates` are those of the whole run.
+    pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate, gates: &[SuiteGate]) -> Vec<GateResult> {
         let of_suite: Vec<(&CaseKey, &CaseTally)> =
             self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
         // A suite that ran only without its skill has a gate only if the user asked for one.
         let is_baseline = !of_suite.iter().any(|(key, _)| key.is_examined());
+        let has_own_gate = gates
+            .iter()
+            .any(|other| other.suite == *suite && other.gate.name == GateName::ActivationCasesPass);
         let mut by_agent: BTreeMap<(&str, Option<&str>), Vec<(&CaseKey, &CaseTally)>> = BTreeMap::new();
         for (key, case) in of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_examined()) {
             by_agent.entry((&key.agent, key.model.as_deref())).or_default().push((key, case));
         }
         match by_agent.len() {
             // Nothing of the suite is known, so nothing is measured.
-            0 => vec![self.gate_over(suite, gate, None, &[])],
-            1 => by_agent.values().map(|cases| self.gate_over(suite, gate, None, cases)).collect(),
+            0 => vec![self.gate_over(suite, gate, None, Vec::new(), has_own_gate)],
+            1 => by_agent.into_values().map(|cases| self.gate_over(suite, gate, None, cases, has_own_gate)).collect(),
             _ => by_agent
-                .iter()
+                .into_iter()
                 .map(|((agent, model), cases)| {
                     let model = model.map(|model| format!(" ({model})")).unwrap_or_default();
-                    self.gate_over(suite, gate, Some(format!("{agent}{model}")), cases)
+                    self.gate_over(suite, gate, Some(format!("{agent}{model}")), cases, has_own_gate)
                 })
                 .collect(),
         }
     }
 
+    /// The result of a gate over these cases. `has_own_gate`: the suite's activation cases have a gate of their own.
     fn gate_over(
         &self,
         suite: &str,
         gate: &Gate,
         agent: Option<String>,
-        cases: &[(&CaseKey, &CaseTally)],
+        cases: Vec<(&CaseKey, &CaseTally)>,
+        has_own_gate: bool,
     ) -> GateResult {
+        // Nobody knows what trials would have shown that were not run.
+        let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
+        let cases = match gate.name {
+            GateName::ActivationCasesPass => only(cases, true),
+            GateName::Stability if has_own_gate => only(cases, false),
+            _ => cases,
+        };
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure(gate.name, &all);
         let mut ok = self.holds(&found, gate.threshold.get());
@@ -73,8 +85,6 @@ impl Tally {
                 *(if ok { &mut spared } else { &mut too_many_flaky }) = names;
             }
         }
-        // Nobody knows what trials would have shown that were not run.
-        let not_run = all.iter().map(|case| case.not_run()).sum();
         ok &= not_run == 0 || gate.threshold.get() == 0.0;
         let (low, high) = found.interval.unzip();
         GateResult {
@@ -101,6 +111,18 @@ impl Tally {
     }
 }
 
+/// The cases that say whether a skill must be activated, or the others; all, where there are only such ones.
+fn only<'c>(
+    cases: Vec<(&'c CaseKey, &'c CaseTally)>,
+    about_activation: bool,
+) -> Vec<(&'c CaseKey, &'c CaseTally)> {
+    let is_wanted = |case: &CaseTally| case.activity.expect.is_some() == about_activation;
+    match cases.iter().any(|(_, case)| is_wanted(case)) {
+        true => cases.into_iter().filter(|(_, case)| is_wanted(case)).collect(),
+        false => cases,
+    }
+}
+
 /// Whether the flaky cases together do what they do anyway. Those that passed are asked too: to look
 /// only at what failed would find failures.
 fn are_as_flaky_as_ever(cases: &[&CaseTally]) -> bool {
@@ -110,7 +132,7 @@ fn are_as_flaky_as_ever(cases: &[&CaseTally]) -> bool {
 
 fn figure(name: GateName, cases: &[&CaseTally]) -> Figure {
     match name {
-        GateName::AllCasesPass => all_pass(cases),
+        GateName::AllCasesPass | GateName::ActivationCasesPass => all_pass(cases),
         GateName::PassRate => {
             let clusters: Vec<Cluster> = cases.iter().map(|case| case.cluster()).collect();
             rate(&clusters, unscored(cases))

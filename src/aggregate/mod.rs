@@ -199,7 +199,7 @@ impl Tally {
 
     /// The end of a run: every gate with its value, and the exit code that follows.
     pub fn summary(self, run: &str, gates: &[SuiteGate], seconds: f64, outcome: Outcome) -> Summary {
-        let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate(gate)).collect();
+        let results: Vec<GateResult> = gates.iter().flat_map(|gate| self.gate(gate, gates)).collect();
         let exit = self.exit(&results, outcome);
         let cost_usd = match self.cost {
             Cost::Known(total) if self.totals.trials > 0 || !self.probes.is_empty() => Some(total),

@@ -17,8 +17,9 @@ const LONG_HELP: &str = "\
 Let this gate decide, in place of the files' own of that name or beside theirs (repeatable).
 
 A value is between 0 and 1. The gates: all_cases_pass (the share of cases that pass), pass_rate, \
-criteria_pass_rate, mean_score (of judged checks), stability, and of activation precision, recall, \
-f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
+criteria_pass_rate, mean_score (of judged checks), stability, \
+activation_cases_pass (the share of cases that pass among those that say whether a skill must be activated; \
+stability is then about the others), and of activation precision, recall, f1, accuracy. all_cases_pass=0 takes back that every case must pass; \
 where no other gate is left, what fails is told as NO GATE.";
 
 impl Gates {
@@ -49,7 +50,7 @@ fn parse(text: &str) -> Result<Gate, String> {
         return Err(format!("there is no gate \"{name}\"; {hint}"));
     };
     let value = match (name, value) {
-        (GateName::AllCasesPass, "true") => Ok(1.0),
+        (GateName::AllCasesPass | GateName::ActivationCasesPass, "true") => Ok(1.0),
         _ => value.parse(),
     };
     let threshold = value.ok().and_then(Ratio::new);

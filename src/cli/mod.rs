@@ -300,7 +300,12 @@ fn complain(error: &anyhow::Error) -> u8 {
     }
     say!("error: {}", safe(&format!("{error:#}")));
     match error.downcast_ref::<IntakeError>() {
-        Some(IntakeError::NotInstalled(_) | IntakeError::Gateway(_) | IntakeError::Sandbox(_)) => 3,
+        Some(
+            IntakeError::NotInstalled(_)
+            | IntakeError::NoneInstalled
+            | IntakeError::Gateway(_)
+            | IntakeError::Sandbox(_),
+        ) => 3,
         Some(
             IntakeError::Discover(_)
             | IntakeError::Settings(_)

@@ -9,7 +9,7 @@ use super::headings::{CASES, SHOWN};
 use super::report::Reports;
 use super::{Command, colour, complain, environment, print, tell};
 use crate::dialects::{self, Loaded};
-use crate::intake::{self, IntakeError, Reading};
+use crate::intake::{self, Ask, IntakeError, Reading};
 use crate::model::{ProbeRecord, Severity};
 use crate::plan::{CaseGlob, Filter, Only, Plan, Planned, plan};
 use crate::report::{render_diagnostics, safe};
@@ -183,7 +183,8 @@ fn errand(
     amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
 ) -> anyhow::Result<Option<Errand>> {
     let environment = environment();
-    let ask = args.carrying.ask(args.evals.ask());
+    let only_shown = args.explain || args.carrying.dry_run;
+    let ask = Ask { only_shown, ..args.carrying.ask(args.evals.ask()) };
     let project = args.evals.project();
     let mut flags = args.choices.flags();
     flags.extend(args.carrying.flags());

@@ -11,7 +11,7 @@ use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
     Base, Case, Check, Diagnostics, Fixture, Ratio, RelPath, Room, RunPolicy, SkillName, SkillRef, Suite,
 };
-use crate::tree::{Data, Node, Object, Source, wrong_type};
+use crate::tree::{Data, Node, Object, Source, read_bounded, wrong_type};
 
 mod raise;
 mod schema;
@@ -29,6 +29,10 @@ const LONGEST: i64 = 7 * 24 * 3600;
 impl Dialect for Bmad {
     fn name(&self) -> &'static str {
         NAME
+    }
+
+    fn owns_folder(&self) -> bool {
+        true
     }
 
     fn recognise(&self, source: &Source) -> Fit {
@@ -99,6 +103,7 @@ fn skill_name<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Optio
 /// What every eval of a file shares.
 struct Reader<'s> {
     source: &'s Source,
+    project: PathBuf,
     skill: SkillRef,
     files: reading::Files,
     ids: Ids,
@@ -118,7 +123,14 @@ impl<'s> Reader<'s> {
                 names: names.into_iter().flatten().collect(),
             }),
         };
-        Self { source, skill, files, ids: Ids::default(), kept: Kept::with_silent_underscores() }
+        Self {
+            source,
+            project: place.project.clone(),
+            skill,
+            files,
+            ids: Ids::default(),
+            kept: Kept::with_silent_underscores(),
+        }
     }
 
     fn suite(mut self, evals: &[Node], diagnostics: &mut Diagnostics) -> Suite {
@@ -130,6 +142,10 @@ impl<'s> Reader<'s> {
             );
         }
         let cases: Vec<Case> = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
+        // Where something is wrong with an eval, its id may be what the overlay is called by.
+        if cases.len() == evals.len() && self.source.folder() != self.project {
+            warn_of_unused_overlays(self.source, &cases, diagnostics);
+        }
         Suite {
             rivals: reading::expected_beside(&cases, &self.skill, diagnostics),
             cases,
@@ -188,6 +204,54 @@ fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
     let own = RelPath::new(id).map(|id| id.under(folder).join("setup"));
     overlays.extend(own.filter(|overlay| overlay.is_dir()));
     Room { base: Base::Project, overlays, files, ..Room::default() }
+}
+
+/// A larger file beside an eval file is not looked through.
+const LARGEST_BESIDE: u64 = 1024 * 1024;
+
+/// Warns of what seems to be an overlay beside an eval file and is laid into no workspace.
+fn warn_of_unused_overlays(source: &Source, cases: &[Case], diagnostics: &mut Diagnostics) {
+    let Ok(entries) = std::fs::read_dir(source.folder()) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    // An eval file beside this one may have the eval that an overlay is called by.
+    let is_other =
+        |path: &&PathBuf| **path != source.path && path.extension().is_some_and(|end| end == "json");
+    let others: Vec<Vec<u8>> =
+        paths.iter().filter(is_other).filter_map(|path| read_bounded(path, LARGEST_BESIDE).ok()).collect();
+    let is_named_elsewhere = |id: &str| {
+        let quoted = format!("\"{id}\"");
+        others.iter().any(|text| String::from_utf8_lossy(text).contains(&quoted))
+    };
+    let misnamed = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let is_near =
+            name.is_some_and(|name| ["setups", "set-up", "set_up", "setup"].contains(&name.as_str()));
+        is_near && path.file_name().is_some_and(|name| name != "setup") && path.is_dir()
+    };
+    let mut tell = |path: &Path, why: String| {
+        let message = format!("{} is laid into no workspace: {why}", path.display());
+        diagnostics.warning("unused-overlay", None, message);
+    };
+    for path in paths {
+        let (setup, id) = (path.join("setup"), path.file_name().unwrap_or_default().to_string_lossy());
+        let is_eval = cases.iter().any(|case| case.id == id) || is_named_elsewhere(&id);
+        let has_evals = ["evals.json", "cases.json"].iter().any(|name| path.join(name).is_file());
+        if misnamed(&path) {
+            tell(&path, "an overlay is called setup".to_owned());
+        } else if id == "setup" && !path.is_dir() {
+            tell(&path, "an overlay is a folder".to_owned());
+        } else if setup.is_dir() && id != "setup" && id != "files" && !is_eval && !has_evals {
+            tell(&setup, format!("no eval is called {id}"));
+        } else if is_eval && setup.symlink_metadata().is_ok() && !setup.is_dir() {
+            tell(&setup, "an overlay is a folder".to_owned());
+        } else if is_eval {
+            let inside = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            for near in inside.map(|entry| entry.path()).filter(|path| misnamed(path)) {
+                tell(&near, "an overlay is called setup".to_owned());
+            }
+        }
+    }
 }
 
 /// The overlays for every eval in a folder, the most general first: `setup/` of the `evals` folder around it, of

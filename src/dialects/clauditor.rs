@@ -24,8 +24,8 @@ use super::reading::{Ids, all_cases_pass, blank_case, blank_suite, tell_missing}
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
 use crate::model::{
-    Base, Case, Check, CheckKind, Diagnostics, Fixture, Gate, GateName, LooksAt, Need, PassRule, RelPath,
-    Room, RunPolicy, SkillRef, Stimulus, Suite,
+    Base, Case, Check, CheckKind, Diagnostics, Fixture, Gate, GateName, LooksAt, Need, PassRule, Ratio,
+    RelPath, Room, RunPolicy, SkillRef, Stimulus, Suite,
 };
 use crate::skill::{SKILL_FILE, Skill};
 use crate::tree::{Object, Source};
@@ -55,13 +55,18 @@ impl Dialect for Clauditor {
         let graded = invoked.graded;
         let variance = grading::variance(&mut spec, &mut unused, diagnostics);
         let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
+        let agents = policy::wants_any_installed(&spec).then(|| "auto".to_owned()).into_iter().collect();
         let (run, judge) = policy::policies(&mut spec, variance.as_ref(), diagnostics);
         invoked.note_unused(queries.is_empty(), &mut spec, &mut unused, diagnostics);
         let mut ids = Ids::default();
         let mut cases = Vec::new();
         // Where there are queries to ask, an invocation that nothing checks would only cost something.
-        let has_required = invoked.checks.iter().any(|check| check.need == Need::Required);
-        if !invoked.checks.is_empty() || queries.is_empty() {
+        let parts = Parts {
+            is_invoked: !invoked.checks.is_empty() || queries.is_empty(),
+            has_required: invoked.checks.iter().any(|check| check.need == Need::Required),
+            has_queries: !queries.is_empty(),
+        };
+        if parts.is_invoked {
             cases.push(invoked.case(ids.derive(&name)));
         }
         cases.extend(triggers::cases(&queries, &name, &mut ids));
@@ -71,9 +76,9 @@ impl Dialect for Clauditor {
             skills: vec![skill(source, place, &name, diagnostics)],
             cases,
             run,
-            defaults: defaults(),
+            defaults: RunPolicy { agents, ..defaults() },
             judge,
-            gates: gates(graded.as_ref(), variance.as_ref(), has_required),
+            gates: gates(graded.as_ref(), variance.as_ref(), parts),
             meta: unused.into_meta(),
             ..blank_suite(NAME, source, name)
         })
@@ -122,7 +127,8 @@ impl Invoked {
         let mut checks = assertions::decode(spec, &mut entries, diagnostics);
         let sections = grading::sections(spec, &mut entries, diagnostics);
         let criteria = grading::criteria(spec, &mut entries, diagnostics);
-        if !sections.is_empty() {
+        // A section without tiers asks nothing, so no model is asked about it alone.
+        if sections.iter().any(|section| !section.tiers.is_empty()) {
             // All sections are one check, because one answer of a model decides them.
             checks.push(entries.check(sections_id(&entries.ids), None, CheckKind::Sections(sections)));
         }
@@ -244,10 +250,23 @@ fn skill(source: &Source, place: &Place, name: &str, diagnostics: &mut Diagnosti
             "skill-not-found",
             None,
             format!("no skill {name} was found beside the spec in {beside} or in the project"),
-            "name its folder or file with --skill",
+            match other_beside(source) {
+                Some((file, called)) => format!(
+                    "{file} is there: the spec is about {name}, and the file is called {called}; correct \
+                     \"skill_name\", or name the skill with --skill"
+                ),
+                None => "name its folder or file with --skill".to_owned(),
+            },
         );
     }
     SkillRef { name: name.to_owned(), path, plugin: None }
+}
+
+/// The command file that lies beside a spec and has the spec's own name: its name with and without the ending.
+fn other_beside(source: &Source) -> Option<(String, String)> {
+    let stem = source.path.file_name()?.to_str()?.strip_suffix(".eval.json")?;
+    let file = format!("{stem}.md");
+    source.folder().join(&file).is_file().then(|| (file, stem.to_owned()))
 }
 
 /// The skill beside its spec: a folder's SKILL.md, a command file, or one of that name in the project.
@@ -269,14 +288,28 @@ fn find_skill(source: &Source, place: &Place, name: &str) -> Option<PathBuf> {
     beside.into_iter().chain(elsewhere).find(|path| path.is_file())
 }
 
-/// The gates of a spec. `has_required` says that it has assertions or sections: they decide the exit code
-/// also where no stability is wanted, which every run would reach.
-fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>, has_required: bool) -> Vec<Gate> {
+/// What a spec has that gates can be about.
+#[derive(Clone, Copy)]
+struct Parts {
+    is_invoked: bool,
+    /// Assertions or sections: they decide the exit code also where no stability is wanted, which every run
+    /// would reach.
+    has_required: bool,
+    has_queries: bool,
+}
+
+/// The gates of a spec. Stability is about the runs of the skill's own command; queries are asked once, and
+/// each must pass whatever the stability.
+fn gates(graded: Option<&Thresholds>, variance: Option<&Variance>, parts: Parts) -> Vec<Gate> {
+    let variance = variance.filter(|_| parts.is_invoked);
     let any_stability = variance.is_some_and(|variance| variance.stability.get() <= 0.0);
-    let all_pass = variance.is_none() || any_stability && has_required;
+    let all_pass = variance.is_none() || any_stability && parts.has_required;
     let mut gates = if all_pass { all_cases_pass() } else { Vec::new() };
     if let Some(variance) = variance {
         gates.push(Gate { name: GateName::Stability, threshold: variance.stability });
+        if parts.has_queries {
+            gates.push(Gate { name: GateName::ActivationCasesPass, threshold: Ratio::ONE });
+        }
     }
     if let Some(Thresholds { pass_rate, mean_score }) = graded {
         gates.push(Gate { name: GateName::CriteriaPassRate, threshold: *pass_rate });

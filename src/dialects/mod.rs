@@ -25,6 +25,7 @@ use serde_json::Value;
 pub use loading::{Loaded, Placed, case_id_of_file, load, load_text, merge_folders};
 pub use native::{case_value as case_to_native, encode as to_native};
 pub use reading::trigger_schema;
+pub use told_apart::is_trigger_file;
 
 use crate::model::{Diagnostics, Digest, Origin, Suite};
 use crate::tree::{Source, Syntax};
@@ -45,6 +46,11 @@ pub trait Dialect: Sync {
 
     /// Writes a suite in this format. What the format cannot say is told, never dropped in silence.
     fn raise(&self, suite: &Suite, folder: &Path) -> Raised;
+
+    /// Whether the folder of a file belongs to its evals, with fixtures, overlays and notes.
+    fn owns_folder(&self) -> bool {
+        false
+    }
 
     /// Whether the files of one folder are the cases of one suite.
     fn folder_is_suite(&self) -> bool {

@@ -330,7 +330,7 @@ mod tests {
         assertion(
             r#"{"type": "file", "value": {"path": "a.md", "matches": "x"}, "name": "n", "weight": 3}"#,
             json!([{"file": {"path": "a.md", "matches": "x"}, "id": "n"}]),
-            &["notice unknown-key 1:125"],
+            &["warning unknown-key 1:125"],
         );
         assertion(
             r#"{"name": "n", "type": "transcript_regex", "pattern": "x", "expect": "sometimes"}"#,

@@ -1,6 +1,8 @@
 //! Which of the foreign formats a document is of, by its content first and its name second. One
 //! table for those that share file names and shapes, so that no two claim the same document.
 
+use std::path::Path;
+
 use super::Fit;
 use super::reading::{are_wrapped_triggers, says_activation};
 use crate::model::RelPath;
@@ -170,7 +172,12 @@ fn has_triggers_beside(source: &Source) -> bool {
 pub const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
 
 pub fn is_named_triggers(source: &Source) -> bool {
-    source.path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
+    is_trigger_file(&source.path)
+}
+
+/// Whether a file is called like a set of trigger queries.
+pub fn is_trigger_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
 }
 
 fn array(items: &[Node], source: &Source) -> Option<Told> {

@@ -20,11 +20,53 @@ pub struct Below {
     pub skipped: Vec<PathBuf>,
 }
 
+/// Names of the files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
+const OF_FOLDER: [&str; 3] = ["evals.json", "triggers.json", "cases.json"];
+
+/// Whether eval files for a whole folder lie in it.
+fn holds_evals(folder: &Path) -> bool {
+    OF_FOLDER.iter().any(|name| folder.join(name).is_file())
+}
+
+impl Below {
+    /// Leaves out the files that lie in the fixtures or overlays of evals: in `files` or `setup` beside an eval
+    /// file, or in the `setup` of one eval. They are given to agents, and ask nothing.
+    fn without_material(self, root: &Path) -> Self {
+        self.without(|file| {
+            let folders = file.ancestors().skip(1).take_while(|folder| *folder != root);
+            let mut named = folders.filter_map(|folder| Some((folder.file_name()?, folder.parent()?)));
+            named.any(|(name, above)| {
+                let of_one_eval = || name == "setup" && above.parent().is_some_and(holds_evals);
+                (name == "files" || name == "setup") && holds_evals(above) || of_one_eval()
+            })
+        })
+    }
+
+    /// Leaves out the JSON files below the folders in a place that has eval files of its own.
+    pub fn only_directly_in(self, place: &Path) -> Self {
+        if !holds_evals(place) {
+            return self;
+        }
+        self.without(|file| {
+            let is_json = file.extension().is_some_and(|ending| ending == "json");
+            is_json && file.starts_with(place) && file.parent() != Some(place)
+        })
+    }
+
+    fn without(self, is_left_out: impl Fn(&Path) -> bool) -> Self {
+        let (left_out, found): (Vec<Found>, Vec<Found>) =
+            self.found.into_iter().partition(|found| is_left_out(&found.file));
+        let mut skipped = self.skipped;
+        skipped.extend(left_out.into_iter().map(|found| found.file));
+        Self { found, skipped }
+    }
+}
+
 /// Folders that never hold anyone's evals, unless they are named themselves.
 const LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 
 /// Folders of records, in which nobody looks for evals.
-const RECORDS: [&str; 2] = [".git", ".practicum"];
+const RECORDS: [&str; 3] = [".git", ".practicum", ".clauditor"];
 
 /// Every eval file below a folder, as git sees the folder. Links to folders are not followed, so that
 /// none can lead in circles; one to a file counts unless the file itself is there.
@@ -64,7 +106,7 @@ pub fn below(folder: &Path) -> Below {
         })
     });
     let seen = without_doubles(seen.into_inner().unwrap_or_default());
-    let mut all = taken(folder, seen);
+    let mut all = taken(folder, seen).without_material(folder);
     all.skipped.extend(ignored_evals(folder, &all.found));
     all.skipped.sort();
     all

@@ -1,11 +1,11 @@
 //! What a skill's folder or a project seems to hold, and no room does; and what a room holds from elsewhere.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use crate::model::{Base, Suite};
 use crate::project_files::{ProjectFiles, is_credential};
-use crate::skill::{Form, Skill, links_out};
+use crate::skill::{Form, Skill, leads_out, links_out};
 
 /// What is said of projects, each of which is looked through once.
 #[derive(Debug, Default)]
@@ -39,6 +39,31 @@ pub fn laid_from_elsewhere(suite: &Suite, project: &Path) -> Vec<String> {
         let words = format!("the overlay {shown} is laid into the workspaces of suite {}", suite.name);
         if !overlay.starts_with(folder) && !told.contains(&words) {
             told.push(words);
+        }
+    }
+    told
+}
+
+/// The links in overlays of a suite's cases that lead out of them, in words.
+pub fn links_of_overlays(suite: &Suite) -> Vec<String> {
+    let overlays: BTreeSet<&PathBuf> = suite.cases.iter().flat_map(|case| &case.room.overlays).collect();
+    let mut told = Vec::new();
+    for overlay in overlays {
+        let walk = ignore::WalkBuilder::new(overlay).standard_filters(false).follow_links(false).build();
+        let links = walk.flatten().filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+        let out: Vec<String> = links
+            .filter_map(|entry| {
+                let target = std::fs::read_link(entry.path()).ok()?;
+                leads_out(entry.path(), &target, overlay).then(|| {
+                    let (link, target) = (entry.path().display(), target.display());
+                    format!("{link} is a link that leads out of the overlay, to {target}, and is not staged")
+                })
+            })
+            .collect();
+        let (named, more) = out.split_at(out.len().min(MOST_NAMED));
+        told.extend_from_slice(named);
+        if !more.is_empty() {
+            told.push(format!("so do {} more links of the overlay {}", more.len(), overlay.display()));
         }
     }
     told

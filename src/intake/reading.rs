@@ -10,7 +10,7 @@ use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
 use crate::discover::{self, By, Discovered, Found, Search};
 use crate::model::{CheckKind, Expect, SkillRef, Suite, counted};
-use crate::plan::{CaseGlob, Filter, Missing};
+use crate::plan::{CaseGlob, Filter, Missing, Only};
 use crate::quality;
 use crate::settings::{Projects, project_root};
 use crate::skill::Skill;
@@ -110,12 +110,13 @@ impl Reading {
                 Some(id) => filter.wants_id(&id),
                 None => !all_found || ids.iter().any(|id| filter.wants_id(id) && may_name(&file.text, id)),
             };
-            any |= may_be_wanted;
-            if !may_be_wanted {
-                told.push(format!(
-                    "{} cannot be understood, and does not name a case that is wanted",
-                    file.path.display()
-                ));
+            let is_other_kind = filter.only == Some(Only::Artifact) && dialects::is_trigger_file(&file.path);
+            any |= may_be_wanted && !is_other_kind;
+            let path = file.path.display();
+            if is_other_kind {
+                told.push(format!("{path} cannot be understood; trigger queries are not asked for"));
+            } else if !may_be_wanted {
+                told.push(format!("{path} cannot be understood, and does not name a case that is wanted"));
             }
         }
         (any, told)

@@ -1,6 +1,6 @@
 //! What is wrong with the texts of a suite's skills, and what is done about it.
 
-use crate::model::{CheckKind, Suite};
+use crate::model::{Case, Check, CheckKind, Expect, Suite};
 use crate::skill::{Form, Plugin, Skill, SkillError, place_name};
 use crate::tree::Data;
 
@@ -52,6 +52,48 @@ pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
         )
     };
     skills.filter(is_hidden).map(told).collect()
+}
+
+/// The skills under test that agents do not list as what they are, in words: their SKILL.md has no description.
+pub fn skills_without_description(suite: &Suite) -> Vec<String> {
+    unlistable(suite).map(|(_, told)| told).collect()
+}
+
+/// The cases of a suite that could only prove that a skill which no agent lists is not activated, with the
+/// reason.
+pub fn proofs_of_nothing(suite: &Suite) -> Vec<(String, String)> {
+    let unlisted: Vec<(&str, String)> = unlistable(suite).collect();
+    let proves_nothing = |check: &Check| match &check.kind {
+        CheckKind::Activation(activation) => {
+            let is_unlisted = |name: &String| unlisted.iter().any(|(known, _)| known == name);
+            activation.expect == Expect::MustNot && activation.skills.iter().all(is_unlisted)
+        }
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+    };
+    let Some((_, why)) = unlisted.first() else { return Vec::new() };
+    let cases = suite.cases.iter();
+    let cases = cases.filter(|case| !case.checks.is_empty() && case.checks.iter().all(proves_nothing));
+    let told = |case: &Case| (case.id.clone(), format!("{why}; that it is not activated proves nothing"));
+    cases.map(told).collect()
+}
+
+/// The skills under test without a description, each with its name in the suite and a sentence.
+fn unlistable(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
+    suite.skills.iter().filter_map(|known| {
+        let skill = Skill::read(known.path.as_deref()?).ok()?;
+        let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
+        if skill.form == Form::Command || has_description {
+            return None;
+        }
+        let lacks = match &skill.front {
+            None if skill.body.trim().is_empty() => "is empty",
+            None => "has no frontmatter",
+            Some(_) => "has no description",
+        };
+        let told =
+            format!("{} {lacks}, so agents do not list the skill {}", skill.file.display(), known.name);
+        Some((known.name.as_str(), told))
+    })
 }
 
 /// Takes the rivals out of a suite that cannot be staged, and says which and why. A rival is somebody

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use crate::model::{Fixture, Suite};
+use crate::model::{CheckKind, Fixture, Stimulus, Suite};
 use crate::skill::{Form, SKILL_FILE, Skill, command_path, is_eval_file};
+use crate::tree::read_bounded;
 
 /// Why fixtures of a suite cannot be staged, in words, by the ids of the cases.
 pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
     let mut told: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    if suite.cases.iter().all(|case| case.room.files.is_empty()) {
+    if suite.cases.iter().all(|case| case.room.files.is_empty() && case.room.overlays.is_empty()) {
         return told;
     }
     let guarded = Guarded::of(suite);
@@ -19,11 +20,79 @@ pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
             told.entry(case.id.clone()).or_default().push(why);
         }
     }
+    let texts = EvalTexts::of(suite);
+    let mut copies: BTreeMap<&Path, Option<String>> = BTreeMap::new();
+    for case in &suite.cases {
+        let given = case.room.files.iter().map(|fixture| &fixture.from).filter(|from| from.is_dir());
+        for folder in case.room.overlays.iter().chain(given) {
+            let why = copies.entry(folder).or_insert_with(|| texts.why_unfit(folder));
+            told.entry(case.id.clone()).or_default().extend(why.clone());
+        }
+    }
+    told.retain(|_, why| !why.is_empty());
     told
 }
 
 /// A folder with more entries is not looked through to its end.
 const MOST_ENTRIES: usize = 20_000;
+
+/// A larger file in a folder for agents is no copy of evals.
+const LARGEST_COPY: u64 = 1024 * 1024;
+
+/// The texts by which a copy of a suite's evals is known.
+struct EvalTexts {
+    /// The eval files that lie beside each other, byte for byte.
+    files: Vec<Vec<u8>>,
+    /// What the user says in the cases, as JSON and plain.
+    prompts: Vec<String>,
+    /// What a judge decides, as JSON and plain.
+    statements: Vec<String>,
+}
+
+impl EvalTexts {
+    fn of(suite: &Suite) -> Self {
+        let both = |text: &str| {
+            let quoted = serde_json::Value::from(text).to_string();
+            [text.to_owned(), quoted.trim_matches('"').to_owned()]
+        };
+        let prompts = suite.cases.iter().flat_map(|case| match &case.stimulus {
+            Stimulus::Turns(turns) => turns.as_slice(),
+            Stimulus::SkillCommand { .. } => &[],
+        });
+        let checks = suite.cases.iter().flat_map(|case| &case.checks);
+        let statements = checks.filter_map(|check| match &check.kind {
+            CheckKind::Judged(judged) => Some(judged.statement.as_str()),
+            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+        });
+        let folder = suite.origin.path.parent().unwrap_or(Path::new(""));
+        let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+        let evals = beside.filter(|path| is_eval_file(path)).chain([suite.origin.path.clone()]);
+        Self {
+            files: evals.filter_map(|path| read_bounded(&path, LARGEST_COPY).ok()).collect(),
+            prompts: prompts.flat_map(|prompt| both(prompt)).collect(),
+            statements: statements.flat_map(both).collect(),
+        }
+    }
+
+    /// Which file of a folder is a copy of the evals, in words.
+    fn why_unfit(&self, folder: &Path) -> Option<String> {
+        let walk = ignore::WalkBuilder::new(folder).standard_filters(false).follow_links(false).build();
+        let files = walk.take(MOST_ENTRIES).flatten();
+        let mut files = files.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+        let copy = files.find(|entry| self.is_copy(entry.path()))?;
+        Some(format!("the file {} would show an agent these evals", copy.path().display()))
+    }
+
+    fn is_copy(&self, file: &Path) -> bool {
+        let Ok(bytes) = read_bounded(file, LARGEST_COPY) else { return false };
+        if self.files.contains(&bytes) && !bytes.is_empty() {
+            return true;
+        }
+        let text = String::from_utf8_lossy(&bytes);
+        let has = |texts: &[String]| texts.iter().any(|known| text.contains(known.as_str()));
+        has(&self.prompts) && (has(&self.statements) || text.contains("should_trigger"))
+    }
+}
 
 /// What fixtures are compared with.
 struct Guarded {

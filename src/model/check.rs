@@ -154,6 +154,11 @@ pub trait WorkspaceView: Sync {
         None
     }
 
+    /// What stands at a path that cannot be read as a file of the workspace, where something does.
+    fn what_else(&self, _path: &RelPath) -> Option<&'static str> {
+        None
+    }
+
     /// Where commands may run; `None` when only a record is left.
     fn folder(&self) -> Option<&std::path::Path>;
 }

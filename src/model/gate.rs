@@ -29,8 +29,11 @@ pub enum GateName {
     CriteriaPassRate,
     /// The mean score of judged checks, each on a scale from 0 to 1.
     MeanScore,
-    /// The smallest share of a case's trials that pass.
+    /// The smallest share of a case's trials that pass. Beside a gate on the activation cases, those cases are
+    /// left out.
     Stability,
+    /// Every case passes that says whether a skill must be activated. Its threshold is 1 by meaning.
+    ActivationCasesPass,
     Precision,
     Recall,
     F1,
@@ -46,21 +49,24 @@ impl GateName {
             GateName::CriteriaPassRate | GateName::MeanScore => {
                 checks.any(|check| matches!(check.kind, CheckKind::Judged(_)))
             }
-            GateName::Precision | GateName::Recall | GateName::F1 | GateName::Accuracy => {
-                checks.any(|check| match &check.kind {
-                    CheckKind::Activation(activation) => activation.expect != Expect::Either,
-                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
-                })
-            }
+            GateName::ActivationCasesPass
+            | GateName::Precision
+            | GateName::Recall
+            | GateName::F1
+            | GateName::Accuracy => checks.any(|check| match &check.kind {
+                CheckKind::Activation(activation) => activation.expect != Expect::Either,
+                CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+            }),
         }
     }
 
-    pub const ALL: [GateName; 9] = [
+    pub const ALL: [GateName; 10] = [
         GateName::AllCasesPass,
         GateName::PassRate,
         GateName::CriteriaPassRate,
         GateName::MeanScore,
         GateName::Stability,
+        GateName::ActivationCasesPass,
         GateName::Precision,
         GateName::Recall,
         GateName::F1,
@@ -74,6 +80,7 @@ impl GateName {
             GateName::CriteriaPassRate => "criteria_pass_rate",
             GateName::MeanScore => "mean_score",
             GateName::Stability => "stability",
+            GateName::ActivationCasesPass => "activation_cases_pass",
             GateName::Precision => "precision",
             GateName::Recall => "recall",
             GateName::F1 => "f1",

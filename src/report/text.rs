@@ -152,7 +152,9 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
         let why = match gate.name {
             GateName::F1 | GateName::Recall => "no case must activate a skill; add one",
             GateName::Precision => "no run activated a skill; add a case that must activate one",
-            GateName::Accuracy => "no case says whether a skill must be activated; add one",
+            GateName::Accuracy | GateName::ActivationCasesPass => {
+                "no case says whether a skill must be activated; add one"
+            }
             GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
         };

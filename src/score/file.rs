@@ -175,7 +175,10 @@ fn schema() -> Value {
 pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String, Finding> {
     match workspace.read(path) {
         Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-        Ok(None) => Err(Finding::new(false, format!("{path} does not exist"))),
+        Ok(None) => {
+            let why = workspace.what_else(path).unwrap_or("does not exist");
+            Err(Finding::new(false, format!("{path} {why}")))
+        }
         Err(error) => Err(Finding::not_scored(Why::CheckFailed(format!("cannot read {path}: {error}")))),
     }
 }

@@ -38,6 +38,17 @@ impl WorkspaceView for FolderView {
         Ok(self.inside(path).is_some())
     }
 
+    fn what_else(&self, path: &RelPath) -> Option<&'static str> {
+        let at = path.under(&self.folder);
+        let is_link = at.symlink_metadata().ok()?.is_symlink();
+        match self.inside(path) {
+            Some(resolved) if resolved.is_dir() => Some("is a folder, not a file"),
+            Some(resolved) => (!resolved.is_file()).then_some("is no regular file"),
+            None if is_link && !at.exists() => Some("is a link that leads to nothing"),
+            None => Some("leads out of the workspace by a link"),
+        }
+    }
+
     fn behind(&self, path: &RelPath) -> Option<RelPath> {
         let resolved = self.inside(path)?;
         let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;

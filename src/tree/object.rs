@@ -164,6 +164,11 @@ impl<'n> Object<'n> {
         self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
     }
 
+    /// The value of a key, without asking for it.
+    pub fn peek(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
     /// Whether this key was asked for, so that it means something in this mapping.
     pub fn knows(&self, key: &str) -> bool {
         self.asked.contains(&key)
@@ -178,6 +183,13 @@ impl<'n> Object<'n> {
     /// with `_` is written so on purpose.
     pub fn misspelt(&self, unknown: &str) -> Option<&'static str> {
         self.absent().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    }
+
+    /// The known key that stands beside an unknown one which is a misspelling of it.
+    pub fn misspelt_beside(&self, unknown: &str) -> Option<&'static str> {
+        let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
+        let mut known = self.asked.iter().copied().filter(|asked| is_here(asked));
+        known.find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
     }
 
     /// The known keys that are not here.

@@ -7,7 +7,9 @@ mod common;
 
 mod arms;
 mod bmad;
+mod bmad_folders;
 mod clauditor;
+mod clauditor_gates;
 mod command_files;
 mod frontmatter;
 mod judge_evidence;

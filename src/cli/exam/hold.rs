@@ -1,5 +1,6 @@
 //! From what is to be carried out to what came of it.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,13 +15,14 @@ use super::trusted_code::{refuse_changed_code, trusted_code};
 use super::{Carrying, Errand, Held};
 use crate::agents::Login;
 use crate::cli::{interrupts, runtime, setting, sweep_up};
+use crate::dialects;
 use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
-use crate::model::SandboxMode;
+use crate::model::{Base, SandboxMode, Suite};
 use crate::own_files::{self, FoundFiles, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
-use crate::plan::Plan;
+use crate::plan::{Plan, Planned};
 use crate::report::safe;
 use crate::run::Memory;
 use crate::settings::{JOBS, JUDGE_JOBS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
@@ -41,7 +43,8 @@ impl Carrying {
         let walls = setting(&errand.layers, &SANDBOX)?;
         let hidden = errand.hidden();
         let prior = self.prior(&errand, walls, &hidden);
-        let left_out = left_out(&hidden, &errand.project);
+        let mut left_out = left_out(&hidden, &errand.project);
+        left_out.extend(errand.left_out_folders());
         if !self.quiet {
             left_out.iter().for_each(|note| say!("note: {}", safe(note)));
         }
@@ -243,20 +246,48 @@ impl Errand {
             skills.filter_map(|skill| skill.path.as_deref())
         });
         let projects = self.plan.suites.iter().map(|planned| planned.project.as_path());
-        let folder = self.folder_of_evals();
+        let folders = self.folders_of_evals();
         let own = OwnFiles::around(projects.chain(skills).chain([self.project.as_path()]));
-        Hidden::new(suites.chain(folder).chain(given.filter_map(absolute))).and_own(own)
+        Hidden::new(suites.chain(folders).chain(given.filter_map(absolute))).and_own(own)
     }
 
-    /// The folder that `--evals` names, with its fixtures and notes, unless the project or a skill lies in it.
-    fn folder_of_evals(&self) -> Option<PathBuf> {
+    /// The folders that belong to the evals, with their fixtures and notes: the one that `--evals` names, and those
+    /// of the eval files whose format has a folder for its evals. None in which the project or a skill lies.
+    fn folders_of_evals(&self) -> Vec<PathBuf> {
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        let folder = real(self.ask.evals.as_deref().filter(|evals| evals.is_dir())?);
         let suites = || self.plan.suites.iter();
+        let owns_folder = |suite: &&Suite| {
+            dialects::dialect(&suite.origin.dialect).is_some_and(dialects::Dialect::owns_folder)
+        };
+        let of_files = suites().map(|planned| &planned.suite).filter(owns_folder);
+        let of_files = of_files.filter_map(|suite| suite.origin.path.parent());
+        let given = self.ask.evals.as_deref().filter(|evals| evals.is_dir());
+        let folders: BTreeSet<PathBuf> = given.into_iter().chain(of_files).map(real).collect();
         let skills = suites().flat_map(|planned| planned.suite.skills.iter().chain(&planned.suite.rivals));
         let projects = suites().map(|planned| planned.project.as_path());
-        let mut roots = skills.filter_map(|skill| skill.path.as_deref()).chain(projects);
-        (!roots.any(|root| real(root).starts_with(&folder))).then_some(folder)
+        let roots = skills.filter_map(|skill| skill.path.as_deref()).chain(projects);
+        let roots: Vec<PathBuf> = roots.map(real).collect();
+        let is_own = |folder: &PathBuf| !roots.iter().any(|root| root.starts_with(folder));
+        folders.into_iter().filter(is_own).collect()
+    }
+
+    /// The folders of evals that are left out of the copies of the project, in words. Folders that are called
+    /// `evals`, and what lies in them, are named with what else is not copied.
+    fn left_out_folders(&self) -> Vec<String> {
+        let gets_project =
+            |planned: &&Planned| planned.suite.cases.iter().any(|case| case.room.base == Base::Project);
+        let projects: Vec<&Path> =
+            self.plan.suites.iter().filter(gets_project).map(|planned| planned.project.as_path()).collect();
+        let told = |folder: PathBuf| {
+            let below = projects.iter().find_map(|project| {
+                let real = project.canonicalize().ok()?;
+                folder.strip_prefix(real).ok().map(Path::to_owned)
+            })?;
+            let is_told = below.components().any(|part| part.as_os_str() == "evals");
+            (!is_told)
+                .then(|| format!("the folder {} belongs to the evals and is not staged", below.display()))
+        };
+        self.folders_of_evals().into_iter().filter_map(told).collect()
     }
 }
 

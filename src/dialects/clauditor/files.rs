@@ -71,7 +71,9 @@ pub fn looks_at(spec: &mut Object<'_>, inputs: &[Fixture], diagnostics: &mut Dia
     let one = spec.given("output_file").and_then(|node| {
         let text = text_of(node, "output_file", diagnostics)?;
         let path = RelPath::new(text);
-        if path.is_none() {
+        if text.trim().is_empty() {
+            diagnostics.error("empty-text", node.span, "\"output_file\" must not be blank");
+        } else if path.is_none() {
             let message = format!("\"{text}\" is not a path inside the agent's working folder");
             diagnostics.error("escaping-path", node.span, message);
         }

@@ -42,6 +42,11 @@ fn section(
         tiers.extend(tier(node, &[at, &["tiers", &n]].concat(), entries, diagnostics));
     }
     entries.unused.rest(&section, "a section", at, diagnostics);
+    if nodes.is_empty() {
+        let name = name.as_deref().unwrap_or_default();
+        let message = format!("section {name} has no tiers, so nothing in it is checked");
+        diagnostics.warning("no-checks", node.span, message);
+    }
     Some(Section { name: name?, tiers })
 }
 
@@ -55,6 +60,10 @@ fn tier(node: &Node, at: At<'_>, entries: &mut Entries<'_>, diagnostics: &mut Di
         Some(_) => int(&mut tier, "max_entries", 0, u32::MAX, diagnostics),
         None => None,
     };
+    if let Some(most) = max_entries.filter(|most| *most < min_entries) {
+        let message = format!("at least {min_entries} and at most {most} entries can never be found");
+        diagnostics.error("out-of-range", node.span, message);
+    }
     let nodes = list(&mut tier, "fields", diagnostics).unwrap_or_default();
     let mut fields = Vec::new();
     for (n, node) in nodes.iter().enumerate() {

@@ -288,6 +288,12 @@ fn tier(node: &Node, diagnostics: &mut Diagnostics) -> Option<Tier> {
     let fields = object.list("fields", diagnostics).unwrap_or_default();
     object.refuse_rest("a tier", diagnostics);
     let fields = fields.iter().filter_map(|node| field(node, diagnostics)).collect();
+    if let (Some(least), Some(most)) = (min_entries, max_entries)
+        && most < least
+    {
+        let message = format!("at least {least} and at most {most} entries can never be found");
+        diagnostics.error("out-of-range", node.span, message);
+    }
     Some(Tier { label: label?, description, min_entries: min_entries.unwrap_or(0), max_entries, fields })
 }
 

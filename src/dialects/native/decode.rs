@@ -176,7 +176,9 @@ fn gates(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<Gate> {
             continue;
         };
         let value = match entry.value.data {
-            Data::Bool(true) if name == GateName::AllCasesPass => Some(1.0),
+            Data::Bool(true) if matches!(name, GateName::AllCasesPass | GateName::ActivationCasesPass) => {
+                Some(1.0)
+            }
             Data::Int(n) => Some(n as f64),
             Data::Float(x) => Some(x),
             _ => None,

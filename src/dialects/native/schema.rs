@@ -169,7 +169,9 @@ fn judge() -> Mapping {
 fn gates() -> Mapping {
     GateName::ALL.into_iter().fold(Mapping::closed(), |gates, gate| {
         let shape = match gate {
-            GateName::AllCasesPass => shape::either([json!({"const": true}), shape::share()]),
+            GateName::AllCasesPass | GateName::ActivationCasesPass => {
+                shape::either([json!({"const": true}), shape::share()])
+            }
             _ => shape::share(),
         };
         gates.may(gate.name(), gate_doc(gate), shape)
@@ -183,6 +185,9 @@ fn gate_doc(gate: GateName) -> &'static str {
         GateName::CriteriaPassRate => "The least share of judged checks that pass.",
         GateName::MeanScore => "The least mean score of judged checks, each on a scale from 0 to 1.",
         GateName::Stability => "The least share of a case's trials that pass, for the worst case.",
+        GateName::ActivationCasesPass => {
+            "Every case passes that says whether a skill must be activated; `stability` is then about the others."
+        }
         GateName::Precision => {
             "Of the runs in which the skill fired, the least share in which it should have."
         }

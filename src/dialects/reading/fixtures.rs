@@ -61,6 +61,10 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
     let mut seen = HashSet::new();
     let mut fixtures = Vec::new();
     for (declared, span) in object.texts("files", diagnostics).unwrap_or_default() {
+        if declared.trim().is_empty() {
+            diagnostics.error("empty-text", span, "an entry of \"files\" is empty");
+            continue;
+        }
         let Some(to) = RelPath::new(declared) else {
             diagnostics.error_help(
                 "escaping-path",
@@ -82,7 +86,13 @@ pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagno
                 "file-not-found",
                 span,
                 format!("{to} does not exist"),
-                format!("looked for {}", looked.join(" and ")),
+                match declared.contains(['*', '?', '[']) {
+                    true => format!(
+                        "patterns are not expanded; name each file or the folder (looked for {})",
+                        looked.join(" and ")
+                    ),
+                    false => format!("looked for {}", looked.join(" and ")),
+                },
             );
         }
         if found.is_some_and(|found| !files.hold(found)) {

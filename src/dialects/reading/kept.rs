@@ -81,12 +81,25 @@ impl Kept {
                 });
                 continue;
             }
-            let meant = misspelt.or_else(|| object.perhaps(&entry.key));
+            let beside = object.misspelt_beside(&entry.key);
+            let meant = misspelt.or(beside).or_else(|| object.perhaps(&entry.key));
+            let decides = CHECKS.contains(&what) && !NOTES.contains(&entry.key.as_str());
             diagnostics.push(Diagnostic {
-                // What a misspelt key should do is not done, and a run must not hide that.
-                severity: if misspelt.is_some() { Severity::Warning } else { Severity::Notice },
+                // What a misspelt key, or one of a check, should do is not done, and a run must not hide that.
+                severity: match misspelt.is_some() || beside.is_some() || decides {
+                    true => Severity::Warning,
+                    false => Severity::Notice,
+                },
                 code: "unknown-key",
-                message: format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key),
+                message: match beside {
+                    Some(known) => format!(
+                        "{what} has a key \"{}\" beside \"{known}\"; only \"{known}\" is read",
+                        entry.key
+                    ),
+                    None => {
+                        format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key)
+                    }
+                },
                 span: Some(entry.key_span),
                 help: meant.map(|known| format!("did you mean \"{known}\"?")),
             });
@@ -94,6 +107,13 @@ impl Kept {
         meta
     }
 }
+
+/// The objects that decide whether a case passes: a key of theirs that is not read may have been meant to decide.
+const CHECKS: [&str; 3] = ["an assertion", "an expectation", "a criterion"];
+
+/// Keys under which people write notes to each other.
+const NOTES: [&str; 8] =
+    ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
 
 /// The keys of a case that hold what the user says.
 const PROMPTS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];

@@ -163,7 +163,7 @@ fn gates() -> impl Strategy<Value = Vec<Gate>> {
     (names, ratio()).prop_map(|(names, ratio)| {
         let threshold = |name| match name {
             // 1 by meaning.
-            GateName::AllCasesPass => Ratio::new(1.0).expect("a share"),
+            GateName::AllCasesPass | GateName::ActivationCasesPass => Ratio::new(1.0).expect("a share"),
             GateName::PassRate
             | GateName::CriteriaPassRate
             | GateName::MeanScore
@@ -283,7 +283,8 @@ fn kind() -> impl Strategy<Value = CheckKind> {
             label,
             description,
             min_entries,
-            max_entries,
+            // What can never be found is refused.
+            max_entries: max_entries.map(|most| most.max(min_entries)),
             fields,
         },
     );

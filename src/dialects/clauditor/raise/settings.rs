@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::super::super::writing::Losses;
 use super::super::grading::{Thresholds, Variance, share};
 use super::super::policy::HARNESSES;
-use super::super::{TIMEOUT, defaults, gates};
+use super::super::{Parts, TIMEOUT, defaults, gates};
 use super::Spec;
 use crate::model::{Case, Check, Gate, GateName, Need, Provider, Ratio, Suite, Transport};
 
@@ -112,15 +112,19 @@ fn variance(spec: &Spec<'_>, suite: &mut Suite, alone: bool, losses: &mut Losses
         query.repeat = query.repeat.or(repeat).filter(|runs| *runs != 1);
     }
     let graded = invoked.and_then(|(_, invocation)| invocation.thresholds);
-    let wanted = Wanted::of(&suite.gates, graded);
+    let is_required = |check: &Check| check.need == Need::Required;
+    let parts = Parts {
+        is_invoked: invoked.is_some(),
+        has_required: invoked.is_some_and(|(case, _)| case.checks.iter().any(is_required)),
+        has_queries: queries(spec, suite).next().is_some(),
+    };
+    let wanted = Wanted::of(&suite.gates, graded, parts);
     let plain = suite.gates.iter().any(|gate| gate.name == GateName::AllCasesPass)
         && !suite.gates.iter().any(|gate| gate.name == GateName::Stability);
     let often = invoked.is_some() && runs.is_some_and(|runs| runs != 1);
     let variance = (!plain || often)
         .then(|| Variance { runs: runs.or(defaults().repeat).unwrap_or(1), stability: wanted.stability });
-    let is_required = |check: &Check| check.need == Need::Required;
-    let has_required = invoked.is_some_and(|(case, _)| case.checks.iter().any(is_required));
-    let written = Wanted::of(&gates(graded.as_ref(), variance.as_ref(), has_required), graded);
+    let written = Wanted::of(&gates(graded.as_ref(), variance.as_ref(), parts), graded, parts);
     // Shares over all cases are something else than the same shares in every spec.
     if wanted != written || !alone && !wanted.others.is_empty() {
         losses.suite("the gates");
@@ -134,21 +138,28 @@ fn variance(spec: &Spec<'_>, suite: &mut Suite, alone: bool, losses: &mut Losses
 struct Wanted {
     /// That every case passes is that every run of every case does.
     stability: Ratio,
+    /// That every query passes, whatever the stability.
+    queries_pass: bool,
     others: Vec<Gate>,
 }
 
 impl Wanted {
-    fn of(gates: &[Gate], graded: Option<Thresholds>) -> Self {
+    fn of(gates: &[Gate], graded: Option<Thresholds>, parts: Parts) -> Self {
         let mut stability = share(0.0);
+        let mut queries_pass = !parts.has_queries;
         let mut others = Vec::new();
         for gate in gates {
             match gate.name {
                 GateName::AllCasesPass => stability = share(1.0),
                 GateName::Stability if gate.threshold > stability => stability = gate.threshold,
                 GateName::Stability => {}
+                GateName::ActivationCasesPass if gate.threshold == Ratio::ONE || !parts.has_queries => {
+                    queries_pass = true;
+                }
                 GateName::PassRate
                 | GateName::CriteriaPassRate
                 | GateName::MeanScore
+                | GateName::ActivationCasesPass
                 | GateName::Precision
                 | GateName::Recall
                 | GateName::F1
@@ -165,6 +176,7 @@ impl Wanted {
             gate.threshold > share(0.0) && (stability < share(1.0) || gate.threshold > reached)
         });
         others.sort_by_key(|gate| gate.name);
-        Self { stability, others }
+        queries_pass |= stability == Ratio::ONE;
+        Self { stability, queries_pass, others }
     }
 }

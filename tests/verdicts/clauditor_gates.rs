@@ -1,0 +1,209 @@
+//! What decides the exit code of clauditor's specs.
+
+use serde_json::{Value, json};
+
+use crate::common::{Project, Ran};
+
+/// The agent says "Bib" and activates no skill; the judge gives the criterion `c` its best score.
+const SCRIPT: &str = r#"
+practicum_script: 1
+scenarios:
+  - to: judge
+    steps: [{tools: [{name: report_marks, input: {results: [{id: c, score: 1, evidence: [Bib], reasoning: r}]}}]}]
+  - when: {regex: "."}
+    steps: [Bib]
+"#;
+
+fn project(spec: &Value) -> Project {
+    let skill = "---\nname: clean\ndescription: Cleans. Use when asked.\n---\nClean it.\n";
+    Project::new(&[
+        ("script.yaml", SCRIPT),
+        (".claude/skills/clean/SKILL.md", skill),
+        (".claude/skills/clean/SKILL.eval.json", &spec.to_string()),
+    ])
+}
+
+fn run(project: &Project, more: &[&str]) -> Ran {
+    let args = ["run", "--agent", "builtin", "--script", "script.yaml", "--no-cache"];
+    project.run(&[&args[..], more].concat())
+}
+
+/// Each gate of a run by its name: its value and whether it holds.
+fn gates(ran: &Ran) -> Vec<(String, Option<f64>, bool)> {
+    let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let gates = summary["gates"].as_array().expect("gates").iter();
+    let text = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
+    gates.map(|gate| (text(gate), gate["value"].as_f64(), gate["ok"] == true)).collect()
+}
+
+#[test]
+fn variance_does_not_take_the_gate_off_trigger_tests() {
+    let criteria = json!({"grading_criteria": [{"id": "c", "criterion": "Says Bib"}]});
+    let assertions = json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]});
+    for checks in [criteria, assertions] {
+        for stability in [json!(0), json!(0.5), json!(1)] {
+            let mut spec = checks.clone();
+            spec["trigger_tests"] = json!({"should_trigger": ["clean my table"]});
+            spec["variance"] = json!({"n_runs": 2, "min_stability": stability});
+            let project = project(&spec);
+            let ran = run(&project, &["--json"]).exits(1);
+            let found = gates(&ran);
+            assert!(found.contains(&("stability".to_owned(), Some(1.0), true)), "{spec}: {found:?}");
+            let of_triggers = ("activation_cases_pass".to_owned(), Some(0.0), false);
+            assert!(found.contains(&of_triggers), "{spec}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn trigger_tests_alone_are_decided_whatever_the_variance() {
+    for stability in [0.0, 0.5, 1.0] {
+        let project = project(&json!({
+            "trigger_tests": {"should_trigger": ["clean my table"]},
+            "variance": {"n_runs": 2, "min_stability": stability},
+        }));
+        run(&project, &[]).exits(1);
+        let project = self::project(&json!({
+            "trigger_tests": {"should_not_trigger": ["what is the time"]},
+            "variance": {"n_runs": 2, "min_stability": stability},
+        }));
+        run(&project, &[]).exits(0);
+    }
+}
+
+#[test]
+fn a_passing_trigger_test_does_not_stand_in_for_an_unsteady_skill() {
+    let project = project(&json!({
+        "assertions": [{"id": "a", "type": "contains", "needle": "Other"}],
+        "trigger_tests": {"should_not_trigger": ["what is the time"]},
+        "variance": {"n_runs": 2, "min_stability": 0.5},
+    }));
+    let ran = run(&project, &["--json"]).exits(1);
+    let found = gates(&ran);
+    assert!(found.contains(&("stability".to_owned(), Some(0.0), false)), "{found:?}");
+    assert!(found.contains(&("activation_cases_pass".to_owned(), Some(1.0), true)), "{found:?}");
+    // One query alone has no gate that it could not be measured by.
+    let ran = run(&project, &["--case", "trigger-*", "--json"]).exits(0);
+    assert!(gates(&ran).iter().all(|(_, _, ok)| *ok), "{}", ran.stdout);
+}
+
+#[test]
+fn a_threshold_for_triggers_is_not_ignored() {
+    let project = project(&json!({"trigger_tests": {"should_trigger": ["clean my table"]}}));
+    run(&project, &[]).exits(1);
+    // Any share of activations reaches nothing.
+    run(&project, &["--trigger-threshold", "0"]).exits(0);
+}
+
+#[test]
+fn a_section_without_tiers_is_not_checked_and_says_so() {
+    let project = project(&json!({"sections": [{"name": "V", "tiers": []}]}));
+    let told = "section V has no tiers, so nothing in it is checked";
+    let checked = project.run(&["check"]);
+    assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    let ran = run(&project, &[]).exits(3);
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+}
+
+#[test]
+fn a_tier_that_can_never_pass_is_an_error() {
+    let project = project(&json!({"sections": [{"name": "V", "tiers": [
+        {"label": "t", "min_entries": 3, "max_entries": 1, "fields": [{"id": "f", "name": "f"}]}
+    ]}]}));
+    let checked = project.run(&["check"]).exits(2);
+    assert!(checked.stdout.contains("at least 3 and at most 1 entries"), "{}", checked.stdout);
+}
+
+#[test]
+fn what_is_wrong_with_a_path_or_name_is_said() {
+    let project = project(&json!({
+        "output_file": "", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+    }));
+    let checked = project.run(&["check"]).exits(2);
+    assert!(checked.stdout.contains("\"output_file\" must not be blank"), "{}", checked.stdout);
+    let spec = json!({"skill_name": "zzz", "assertions": [{"id": "a", "type": "contains", "needle": "B"}]});
+    let project = Project::new(&[
+        (".claude/commands/x.md", "---\ndescription: Does.\n---\nDo $ARGUMENTS.\n"),
+        (".claude/commands/x.eval.json", &spec.to_string()),
+    ]);
+    let checked = project.run(&["check"]);
+    assert!(checked.stdout.contains("x.md is there: the spec is about zzz"), "{}", checked.stdout);
+    let evals = |files: &str| {
+        format!(
+            r#"{{"evals": [{{"id": "A", "prompt": "p", "files": ["{files}"], "expectations": ["It is so"]}}]}}"#
+        )
+    };
+    for (files, told) in [
+        ("", "an entry of \"files\" is empty"),
+        ("files/*.md", "patterns are not expanded; name each file or the folder"),
+    ] {
+        let project = Project::new(&[
+            ("skills/s/SKILL.md", "---\nname: s\ndescription: Does.\n---\nDo.\n"),
+            ("evals/s/evals.json", &evals(files)),
+        ]);
+        let checked = project.run(&["check", "skills/s"]).exits(2);
+        assert!(checked.stdout.contains(told), "{}", checked.stdout);
+    }
+}
+
+#[test]
+fn a_judge_that_a_run_refuses_is_not_ok_in_check() {
+    let project = project(&json!({
+        "grading_model": "llama-3", "grading_criteria": [{"id": "c", "criterion": "Says Bib"}],
+    }));
+    run(&project, &[]).exits(2);
+    let checked = project.run(&["check"]).exits(2);
+    assert!(checked.stdout.contains("llama-3"), "{}", checked.stdout);
+    // Without anything to be judged, nobody is asked.
+    let project = self::project(&json!({
+        "grading_model": "llama-3", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+    }));
+    project.run(&["check"]).exits(0);
+}
+
+#[test]
+fn a_plan_is_shown_without_its_agent() {
+    let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]}));
+    project.write(
+        "practicum.toml",
+        "[agents.own]\ncommand = [\"no-such-program-anywhere\", \"{prompt}\"]\ndecoder = \"text\"\n",
+    );
+    for word in ["--explain", "--dry-run"] {
+        project.run(&["run", "--agent", "own", word]).exits(0);
+    }
+    let ran = project.run(&["run", "--agent", "own"]).exits(3);
+    assert!(ran.stderr.contains("no-such-program-anywhere"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_script_for_an_agent_that_cannot_be_asked_is_refused_before_the_run() {
+    let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]}));
+    project.write(
+        "practicum.toml",
+        "[agents.own]\ncommand = [\"/bin/echo\", \"{prompt}\"]\ndecoder = \"text\"\n",
+    );
+    let ran = project.run(&["run", "--agent", "own", "--script", "script.yaml"]).exits(2);
+    assert!(ran.stderr.contains("agent own cannot be pointed at a gateway"), "{}", ran.stderr);
+    assert!(!project.path().join(".practicum/runs").exists(), "{}", ran.stderr);
+}
+
+#[test]
+fn a_folder_where_a_file_should_be_is_not_said_to_be_missing() {
+    let script = SCRIPT.replace(
+        "    steps: [Bib]",
+        "    steps:\n      - tools: [{ name: Bash, input: { command: \"mkdir r.md\" } }]\n      - Bib",
+    );
+    let project = project(&json!({
+        "output_file": "r.md", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+    }));
+    project.write("script.yaml", &script);
+    let ran = run(&project, &[]).exits(1);
+    assert!(ran.stdout.contains("r.md is a folder, not a file"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_folder_among_skills_without_a_skill_is_told() {
+    let project = Project::new(&[("skills/n/notes.md", "a")]);
+    let ran = project.run(&["check", "skills/n"]).exits(2);
+    assert!(ran.stderr.contains("skills/n has no SKILL.md"), "{}", ran.stderr);
+}
