@@ -36,9 +36,9 @@ use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
-use crate::model::{Base, Diagnostics, GateName, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{Base, Diagnostics, GateName, ProbeRecord, SandboxMode, SkillRef, Suite, Trial};
 use crate::modes;
-use crate::pipeline::Prior;
+use crate::pipeline::{Known, Prior};
 use crate::plan::{Filter, Missing, Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{From as SaidBy, Layers, Setting, Settings, SettingsError, own_agents, project_root};
@@ -391,11 +391,18 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
 /// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
-pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
-    let is_to_run = |index: usize| {
-        !prior.known.contains_key(&index) && plan.why_not_started(&plan.trials[index]).is_none()
-    };
-    let mut probes = plan.probes(is_to_run);
+pub fn probes(plan: &Plan, prior: &mut Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+    let mut stored: Vec<ProbeRecord> = Vec::new();
+    let mut probes = plan.probes(|index, skill| {
+        let trial = &plan.trials[index];
+        let is_kept = matches!(prior.known.get(&index), Some(Known::Kept(_)));
+        if is_kept || plan.why_not_started(trial).is_some() {
+            return false;
+        }
+        let of_reused = prior.probe_of_reused(index, trial, skill);
+        stored.extend(of_reused.cloned());
+        of_reused.is_none()
+    });
     let mut answered = Vec::new();
     for (at, planned) in plan.suites.iter().enumerate() {
         let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
@@ -411,6 +418,13 @@ pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError
     }
     let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
     probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    // A stored probe is told of, unless it is made again.
+    for probe in stored {
+        let is_told = prior.probes.iter().any(|known| known.trial == probe.trial);
+        if !is_told && probes.trials.iter().all(|trial| trial.id != probe.trial) {
+            prior.probes.push(probe);
+        }
+    }
     Ok(probes)
 }
 
