@@ -36,7 +36,7 @@ use crate::agents::{AGENTS, Agent, LaunchError};
 use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
-use crate::model::{Base, Diagnostics, GateName, ProbeRecord, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{Base, Diagnostics, GateName, Mode, ProbeRecord, SandboxMode, SkillRef, Suite, Trial};
 use crate::modes;
 use crate::pipeline::{Known, Prior};
 use crate::plan::{Filter, Missing, Plan, Planned};
@@ -167,10 +167,6 @@ pub fn settle(
     agents: &BTreeMap<String, Agent>,
     filter: &Filter,
 ) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
-    let own_modes: BTreeMap<String, String> = layers
-        .table("modes")
-        .filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())))
-        .collect();
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
@@ -234,8 +230,7 @@ pub fn settle(
             }
         }
         let script = choose_script(ask, &suite, &names);
-        let mode_text =
-            modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
+        let mode_text = mode_text(&settings.mode.value, layers).map_err(IntakeError::Mode)?;
         let chosen = names.iter().filter_map(|name| agents.get(name));
         let derived_system = match system_prompt::derived(&suite, &project, chosen) {
             Ok(text) => text,
@@ -269,6 +264,13 @@ pub fn settle(
     let mut told = HashSet::new();
     problems.retain(|problem: &String| told.insert(problem.clone()));
     if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// The text of a mode, which the settings may word. An unknown name is an error that lists the known ones.
+pub fn mode_text(mode: &Mode, layers: &Layers) -> Result<Option<String>, String> {
+    let table = layers.table("modes");
+    let own = table.filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())));
+    Ok(modes::text(mode, &own.collect())?.map(str::to_owned))
 }
 
 /// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does

@@ -240,7 +240,10 @@ fn stamp(path: &Path) -> Option<String> {
 /// is a part of its own.
 fn case_text(suite: &Suite, case: &Case) -> String {
     let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
-    case_to_native(case, &names, Path::new("/")).to_string()
+    // Kept for the author of the eval, and used by nothing.
+    let meta = case.meta.iter().filter(|(key, _)| !["timestamp", "actual"].contains(&key.as_str()));
+    let meta = meta.map(|(key, value)| (key.clone(), value.clone())).collect();
+    case_to_native(&Case { meta, ..case.clone() }, &names, Path::new("/")).to_string()
 }
 
 fn settings_text(planned: &Planned) -> String {

@@ -202,6 +202,9 @@ fn errand(
     if any_invalid {
         bail!("some eval files cannot be understood; nothing was run");
     }
+    if let Some(glob) = args.case.iter().find(|glob| reading.has_no_case(glob)) {
+        bail!("--case {} matches no case; practicum list shows all", safe(glob));
+    }
     let found = std::mem::take(&mut reading.notices);
     amend(&mut reading)?;
     let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;

@@ -8,7 +8,7 @@ use serde_json::json;
 use super::given_away::GivenAway;
 use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, By, Discovered, Found, Search};
+use crate::discover::{self, By, Discovered, Found, Search, Skipped};
 use crate::model::{Expect, SkillRef, counted};
 use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
@@ -90,6 +90,13 @@ impl Reading {
             }
         }
         (any, told)
+    }
+
+    /// Whether no case that was read has an id that fits this pattern.
+    pub fn has_no_case(&self, glob: &str) -> bool {
+        let mut cases =
+            self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        CaseGlob::new(glob).is_none_or(|glob| !cases.any(|case| glob.matches(&case.id)))
     }
 
     /// Has each of these skills examined as it is elsewhere. `moved` gives where, or `None` to leave a skill
@@ -182,7 +189,7 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let beside = ask.with_skills.iter().filter_map(|path| skill_at(path).ok());
     let named: Vec<SkillRef> = skill.iter().cloned().chain(beside).collect();
     slash_commands::review(&mut files, &projects, &named);
-    notices.extend(skipped_in_words(skipped.iter().filter(|path| !given.has(path))));
+    notices.extend(skipped_in_words(skipped.iter().filter(|skipped| !given.has(&skipped.path))));
     Ok(Reading { files, projects, skill, notices })
 }
 
@@ -197,19 +204,16 @@ fn may_name(text: &str, id: &str) -> bool {
 }
 
 /// `skipped 3 files: …`; `None` where none was skipped.
-fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p PathBuf>) -> Option<String> {
+fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p Skipped>) -> Option<String> {
     const MOST_NAMED: usize = 5;
-    let paths: Vec<&PathBuf> = skipped.collect();
+    let all: Vec<&Skipped> = skipped.collect();
+    let named = all.iter().take(MOST_NAMED);
     let mut names: Vec<String> =
-        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-    let more = paths.len().saturating_sub(MOST_NAMED);
+        named.map(|Skipped { path, why }| format!("{} ({why})", path.display())).collect();
+    let more = all.len().saturating_sub(MOST_NAMED);
     names.extend((more > 0).then(|| format!("and {more} more")));
-    (!paths.is_empty()).then(|| {
-        format!(
-            "skipped {}: {} (no evals, ignored by git, or in a folder of dependencies; name a file to use it)",
-            counted(paths.len(), "file"),
-            names.join(", ")
-        )
+    (!all.is_empty()).then(|| {
+        format!("skipped {}: {}; name a file to use it", counted(all.len(), "file"), names.join(", "))
     })
 }
 

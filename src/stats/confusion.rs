@@ -70,8 +70,14 @@ pub struct Rates {
 /// The rates over all cases. Their intervals draw cases, not runs, because the runs of a case hang
 /// together; where every case is unanimous, each counts once.
 pub fn rates(cases: &[Confusion], alpha: f64) -> Rates {
+    let Confusion { fp, tn, .. } = total(cases.iter().copied());
+    // Where no run could have activated the skill wrongly, that none did says nothing.
+    let precision = match fp + tn {
+        0 => Estimate::new(None, None, 0),
+        _ => rate(cases, precision, alpha),
+    };
     Rates {
-        precision: rate(cases, precision, alpha),
+        precision,
         recall: rate(cases, recall, alpha),
         accuracy: rate(cases, accuracy, alpha),
         f1: f1_rate(cases, alpha),
