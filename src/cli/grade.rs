@@ -29,8 +29,8 @@ that says what it was graded from; the old one stays as it was. What is no longe
 workspace to run commands in, files that the agent left alone) is not scored. The exit codes are \
 those of run.
 
-A captured text is marked against every case of the eval file, in whatever format the file is; no \
-skill, no agent and no model is needed. Judged checks are asked only with \
+A captured text is marked against every case of the eval file that asks more than whether a skill is \
+activated, in whatever format the file is; no skill, no agent and no model is needed. Judged checks are asked only with \
 --judge and are not scored otherwise. Checks of tools, files or activation need a run, and are not \
 scored either.
 

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::common::Project;
 
-const SCRIPT: &str = "practicum_script: 1\nscenarios:\n  - { to: agent, steps: [kee-ow] }\n  - { to: judge, steps: [{ tools: [{ name: record_verdicts, input: { verdicts: [{ id: loud, verdict: pass, reasoning: It is., evidence: [kee-ow] }] } }] }] }\n";
+const SCRIPT: &str = "practicum_script: 1\nscenarios:\n  - { to: agent, steps: [kee-ow] }\n  - { to: judge, steps: [{ tools: [{ name: report_marks, input: { results: [{ id: loud, verdict: pass, weak: null, evidence: [kee-ow], reasoning: It is. }] } }] }] }\n";
 
 fn judged() -> Project {
     let eval = "practicum: 1\nworkspace: empty\nrun: { agents: [builtin], script: script.yaml }\njudge: { model: claude-haiku-4-5 }\ncases:\n  - { id: a, prompt: One., checks: [{ contains: kee }, { id: loud, judge: It is loud. }] }\n";

@@ -58,8 +58,8 @@ fn precision_without_a_case_that_must_not_activate_is_no_figure() {
         ran.stderr
     );
     let summary = run(&project, &["--json"]).exits(0).json();
-    assert_eq!(summary["activation"]["all"]["precision"]["value"], Value::Null, "{summary:#}");
-    assert_eq!(summary["activation"]["all"]["recall"]["value"], 1.0);
+    assert_eq!(summary["activation"]["precision"]["value"], Value::Null, "{summary:#}");
+    assert_eq!(summary["activation"]["recall"]["value"], 1.0);
     let with_one = [&MUST[..], &[("boats", "should_not_activate")]].concat();
     project.write("suites/birds.json", &suite(&with_one).to_string());
     let ran = run(&project, &["--gate", "precision=0.8"]).exits(0);
