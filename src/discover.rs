@@ -487,7 +487,9 @@ mod tests {
         let found = discover(&search, &|path| path.to_owned()).expect("found");
         let places: Vec<(PathBuf, PathBuf)> =
             found.files.into_iter().map(|found| (found.file, found.root)).collect();
-        let expected = ["inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
+        // A link to nothing is an eval that cannot be read.
+        let expected =
+            ["broken.yaml", "inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
         assert_eq!(places, expected);
     }
 

@@ -178,10 +178,10 @@ mod tests {
             ((0, 3, 0, 0), Some(0.0), none, Some(0.0), Some(0.0)),
             ((0, 1, 3, 0), Some(0.0), none, Some(0.0), Some(0.75)),
             ((0, 2, 0, 2), Some(0.0), Some(0.0), Some(0.0), Some(0.0)),
-            ((5, 0, 0, 0), Some(1.0), Some(1.0), Some(1.0), Some(1.0)),
+            ((5, 0, 0, 0), none, Some(1.0), Some(1.0), Some(1.0)),
             ((8, 2, 9, 1), Some(0.8), Some(0.8889), Some(0.8421), Some(0.85)),
             ((3, 1, 0, 0), Some(0.75), Some(1.0), Some(0.8571), Some(0.75)),
-            ((3, 0, 0, 1), Some(1.0), Some(0.75), Some(0.8571), Some(0.75)),
+            ((3, 0, 0, 1), none, Some(0.75), Some(0.8571), Some(0.75)),
         ] {
             let cases = [confusion(tp, 0, 0, fn_), confusion(0, fp, tn, 0)];
             let found = rates(&cases, 0.05);
