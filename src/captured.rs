@@ -16,7 +16,7 @@ use crate::model::{
     TrialRecord, Usage, Verdict, Why, WorkspaceView, counted,
 };
 use crate::pipeline::SuiteMeans;
-use crate::plan::{CaseGlob, Planned};
+use crate::plan::{CaseGlob, Planned, is_activation};
 use crate::run::Cancel;
 use crate::score::reads_text;
 
@@ -36,7 +36,7 @@ pub struct Captured<'c> {
     pub cancel: &'c Cancel,
     /// The network, where checks may ask it.
     pub network: Option<&'c dyn Network>,
-    /// Globs over case ids; without any, every case that a text can answer.
+    /// Globs over case ids; without any, every case that asks more than whether a skill is activated.
     pub cases: &'c [CaseGlob],
     /// The share of a case's required checks that may stay without an answer.
     pub allow_unscored: Ratio,
@@ -109,20 +109,24 @@ fn needs_only_text(check: &Check) -> bool {
 }
 
 impl Captured<'_> {
-    /// The cases that are marked: those that were named, else those that a text can answer.
+    /// The cases that are marked: those that were named, else all but those that ask only whether a skill is
+    /// activated, which no text is an answer to. Where only a run can show what a case asks, it has no answer.
     fn chosen(&self) -> impl Iterator<Item = (usize, &Planned, &Case)> {
         let all =
             self.suites.iter().enumerate().flat_map(|(index, planned)| {
                 planned.suite.cases.iter().map(move |case| (index, planned, case))
             });
         all.filter(|(_, _, case)| match self.cases {
-            [] => applies(case),
+            [] => !is_activation(case),
             globs => globs.iter().any(|glob| glob.matches(&case.id)),
         })
     }
 
-    /// Marks every chosen case. `None` if there is none.
+    /// Marks every chosen case. `None` if there is none, or none was named and a text can answer none.
     pub async fn mark(&self) -> Option<Marked> {
+        if self.cases.is_empty() && !self.chosen().any(|(_, _, case)| applies(case)) {
+            return None;
+        }
         let mut seen =
             Observation { output: self.text.clone(), turns: 1, ..Observation::ended(Ended::Finished) };
         let mut gates = Vec::new();

@@ -8,6 +8,7 @@ mod looks;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
+pub use self::below::Skipped;
 use self::below::{Below, below};
 use self::looks::{ENDINGS, NAMES};
 use crate::skill::{SKILL_FILE, tidy};
@@ -37,7 +38,7 @@ pub enum By {
 pub struct Discovered {
     pub files: Vec<Found>,
     /// Files in searched folders that look like evals, or lie among evals, and were left out.
-    pub skipped: Vec<PathBuf>,
+    pub skipped: Vec<Skipped>,
     /// A skill that is named beside the evals and has none of its own: the one they are to be run with.
     pub skill: Option<PathBuf>,
 }
@@ -57,6 +58,8 @@ pub struct Search {
 pub enum DiscoverError {
     #[error("there is no {0}")]
     Missing(PathBuf),
+    #[error("there is no {path}, and none in {}, which has {}", .folder.display(), .names.join(", "))]
+    MissingInSkillet { path: String, folder: PathBuf, names: Vec<String> },
     #[error(
         "no eval files found; looked in {}{}\n  \
          They are called {} or *{}, or are Skillet's YAML; practicum init SKILL writes first ones",
@@ -67,13 +70,11 @@ pub enum DiscoverError {
     )]
     Nothing(Vec<PathBuf>),
     #[error(
-        "no eval files found in {}; {} there are ignored by git or lie in folders of dependencies: {}\n  \
-         Name one of them, or its folder, to use it",
+        "no eval files found in {}; skipped: {}\n  Name one of them, or its folder, to use it",
         list(.searched),
-        .skipped.len(),
-        list(.skipped)
+        skipped_in_words(.skipped)
     )]
-    Ignored { searched: Vec<PathBuf>, skipped: Vec<PathBuf> },
+    Ignored { searched: Vec<PathBuf>, skipped: Vec<Skipped> },
     #[error("{} have no evals of their own; name the skill that the evals are run with by --skill", list(.0))]
     SeveralSkills(Vec<PathBuf>),
     #[error("several folders could hold the evals of {skill}: {}; choose one with --evals", list(.places))]
@@ -94,6 +95,11 @@ fn list(paths: &[PathBuf]) -> String {
     paths.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }
 
+fn skipped_in_words(skipped: &[Skipped]) -> String {
+    let each = skipped.iter().map(|Skipped { path, why }| format!("{} ({why})", path.display()));
+    each.collect::<Vec<_>>().join(", ")
+}
+
 /// Files named here are read whatever they are called; folders are searched.
 pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Result<Discovered, DiscoverError> {
     let mut all = Below::default();
@@ -104,6 +110,7 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
         all = named(&path, &mut searched)?;
     } else {
         for path in &search.paths {
+            refuse_unknown_name(path, search.skillet.as_deref())?;
             let path = skillet_folder(path, search.skillet.as_deref()).unwrap_or_else(|| absolute(path));
             let before = searched.len();
             let skill = skill_at(&path);
@@ -134,7 +141,7 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
         }
         is_same
     });
-    skipped.retain(|path| found.iter().all(|found| found.file != *path));
+    skipped.retain(|skipped| found.iter().all(|found| found.file != skipped.path));
     skipped.dedup();
     searched.dedup();
     if found.is_empty() {
@@ -146,7 +153,7 @@ pub fn discover(search: &Search, project_of: &dyn Fn(&Path) -> PathBuf) -> Resul
     Ok(Discovered { files: found, skipped, skill: skills.pop() })
 }
 
-fn nothing(searched: Vec<PathBuf>, skipped: Vec<PathBuf>) -> DiscoverError {
+fn nothing(searched: Vec<PathBuf>, skipped: Vec<Skipped>) -> DiscoverError {
     match skipped.is_empty() {
         true => DiscoverError::Nothing(searched),
         false => DiscoverError::Ignored { searched, skipped },
@@ -187,7 +194,33 @@ fn absolute(path: &Path) -> PathBuf {
 fn skillet_folder(path: &Path, skillet: Option<&Path>) -> Option<PathBuf> {
     let bare = path.components().all(|part| matches!(part, Component::Normal(_))) && !path.exists();
     let folder = absolute(&skillet?.join("evals").join(path));
-    (bare && folder.is_dir()).then_some(folder)
+    (bare && folder.exists()).then_some(folder)
+}
+
+/// An error that lists the evals in Skillet's own folder, where a bare name is neither here nor there.
+fn refuse_unknown_name(path: &Path, skillet: Option<&Path>) -> Result<(), DiscoverError> {
+    let is_bare = path.components().all(|part| matches!(part, Component::Normal(_)));
+    let is_known = path.symlink_metadata().is_ok() || skillet_folder(path, skillet).is_some();
+    let (names, folder) = (names_in_skillet(skillet), skillet.map(|skillet| skillet.join("evals")));
+    match folder {
+        Some(folder) if is_bare && !is_known && !names.is_empty() => {
+            Err(DiscoverError::MissingInSkillet { path: path.display().to_string(), folder, names })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The names in the folder of Skillet's own evals.
+fn names_in_skillet(skillet: Option<&Path>) -> Vec<String> {
+    let entries = skillet.and_then(|skillet| std::fs::read_dir(skillet.join("evals")).ok());
+    let mut names: Vec<String> = entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 /// The skill folder that a path names, if it names one.
@@ -315,7 +348,7 @@ mod tests {
                 .iter()
                 .map(|found| format!("{} @{}", relative(&found.file), relative(&found.root)))
                 .collect()),
-            Err(DiscoverError::Missing(_)) => Err("missing"),
+            Err(DiscoverError::Missing(_) | DiscoverError::MissingInSkillet { .. }) => Err("missing"),
             Err(DiscoverError::Nothing(_)) => Err("nothing"),
             Err(DiscoverError::Ignored { .. }) => Err("ignored"),
             Err(DiscoverError::SeveralSkills(_)) => Err("several skills"),
@@ -469,7 +502,9 @@ mod tests {
         let found = discover(&search, &|path| path.to_owned()).expect("found");
         let places: Vec<(PathBuf, PathBuf)> =
             found.files.into_iter().map(|found| (found.file, found.root)).collect();
-        let expected = ["inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
+        // A link to nothing is an eval that cannot be read.
+        let expected =
+            ["broken.yaml", "inner/near.yaml", "linked.yaml"].map(|file| (evals.join(file), evals.clone()));
         assert_eq!(places, expected);
     }
 

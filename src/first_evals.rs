@@ -69,7 +69,7 @@ pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
         "runs_per_case": 5,
         "skills": [{
             "name": name,
-            "plugin": "my-plugin",
+            "plugin": skill.and_then(plugin_of).unwrap_or("my-plugin"),
             "test_cases": [
                 {"prompt": "Ask for exactly what the skill does.", "expectation": "must_activate", "rationale": "A direct request"},
                 {"prompt": "Ask for something next to it.", "expectation": "acceptable", "rationale": "Either is reasonable"},
@@ -81,6 +81,14 @@ pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
         ],
     });
     Draft { path: output.to_owned(), content: format!("{document:#}\n") }
+}
+
+/// The name of the plugin whose `skills` folder a skill lies in.
+fn plugin_of(skill: &Skill) -> Option<&str> {
+    let plugin = skill.folder().parent().filter(|parent| parent.ends_with("skills"))?.parent()?;
+    let is_plugin = plugin.parent().is_some_and(|above| above.ends_with("plugins"))
+        || plugin.join(".claude-plugin").is_dir();
+    plugin.file_name()?.to_str().filter(|_| is_plugin)
 }
 
 /// The cases of the writing-skills format. They name the skill by its path in the project, which a copy of the

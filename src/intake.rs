@@ -40,10 +40,10 @@ use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
 use crate::model::{
-    Base, Case, CheckKind, Diagnostics, GateName, PassRule, SandboxMode, SkillRef, Suite, Trial,
+    Base, Case, CheckKind, Diagnostics, GateName, Mode, PassRule, ProbeRecord, SandboxMode, SkillRef, Suite, Trial,
 };
 use crate::modes;
-use crate::pipeline::Prior;
+use crate::pipeline::{Known, Prior};
 use crate::plan::{Filter, Missing, Plan, Planned};
 use crate::sandbox::Sandbox;
 use crate::settings::{From as SaidBy, Layers, Setting, Settings, SettingsError, own_agents, project_root};
@@ -182,10 +182,6 @@ pub fn settle(
     agents: &BTreeMap<String, Agent>,
     filter: &Filter,
 ) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
-    let own_modes: BTreeMap<String, String> = layers
-        .table("modes")
-        .filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())))
-        .collect();
     let mut planned = Vec::new();
     let mut notices = Vec::new();
     let mut problems = Vec::new();
@@ -274,8 +270,7 @@ pub fn settle(
             }
         }
         let script = choose_script(ask, &suite, &names);
-        let mode_text =
-            modes::text(&settings.mode.value, &own_modes).map_err(IntakeError::Mode)?.map(str::to_owned);
+        let mode_text = mode_text(&settings.mode.value, layers).map_err(IntakeError::Mode)?;
         let chosen = names.iter().filter_map(|name| agents.get(name));
         let derived_system = match system_prompt::derived(&suite, &project, chosen) {
             Ok(text) => text,
@@ -329,6 +324,13 @@ fn decide_by_threshold(case: &mut Case) {
     if asks_once && case.pass_when == PassRule::EveryRequiredCheck {
         case.pass_when = PassRule::FireRate(None);
     }
+}
+
+/// The text of a mode, which the settings may word. An unknown name is an error that lists the known ones.
+pub fn mode_text(mode: &Mode, layers: &Layers) -> Result<Option<String>, String> {
+    let table = layers.table("modes");
+    let own = table.filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())));
+    Ok(modes::text(mode, &own.collect())?.map(str::to_owned))
 }
 
 /// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
@@ -487,11 +489,18 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
 /// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
-pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError> {
-    let is_to_run = |index: usize| {
-        !prior.known.contains_key(&index) && plan.why_not_started(&plan.trials[index]).is_none()
-    };
-    let mut probes = plan.probes(is_to_run);
+pub fn probes(plan: &Plan, prior: &mut Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+    let mut stored: Vec<ProbeRecord> = Vec::new();
+    let mut probes = plan.probes(|index, skill| {
+        let trial = &plan.trials[index];
+        let is_kept = matches!(prior.known.get(&index), Some(Known::Kept(_)));
+        if is_kept || plan.why_not_started(trial).is_some() {
+            return false;
+        }
+        let of_reused = prior.probe_of_reused(index, trial, skill);
+        stored.extend(of_reused.cloned());
+        of_reused.is_none()
+    });
     let mut answered = Vec::new();
     for (at, planned) in plan.suites.iter().enumerate() {
         let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
@@ -507,6 +516,13 @@ pub fn probes(plan: &Plan, prior: &Prior, ask: &Ask) -> Result<Plan, IntakeError
     }
     let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
     probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    // A stored probe is told of, unless it is made again.
+    for probe in stored {
+        let is_told = prior.probes.iter().any(|known| known.trial == probe.trial);
+        if !is_told && probes.trials.iter().all(|trial| trial.id != probe.trial) {
+            prior.probes.push(probe);
+        }
+    }
     Ok(probes)
 }
 

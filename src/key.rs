@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::agents::Agent;
 use crate::dialects::case_to_native;
-use crate::model::{Arm, Base, Case, Digest, SandboxMode, SkillRef, Suite, Trial};
+use crate::model::{Arm, Base, Case, Check, Digest, SandboxMode, SkillRef, Suite, Trial};
 use crate::plan::{Plan, Planned};
 use crate::project_files::ProjectFiles;
 use crate::skill::{self, Skill};
@@ -29,6 +29,8 @@ pub struct Keys<'k> {
     shared: String,
     /// Whether the code of plugins may run.
     plugin_code: bool,
+    /// Whether a model is asked what checks leave to it.
+    judged: bool,
     hidden: &'k Hidden,
     skills: HashMap<PathBuf, Digest>,
     plugins: HashMap<PathBuf, Digest>,
@@ -55,6 +57,7 @@ impl<'k> Keys<'k> {
             user_env,
             shared: format!("{walls:?}\n{allow_network}\n{}", values(pass_env, user_env)),
             plugin_code: false,
+            judged: true,
             hidden,
             skills: HashMap::new(),
             plugins: HashMap::new(),
@@ -69,6 +72,12 @@ impl<'k> Keys<'k> {
     #[must_use]
     pub fn with_plugin_code(self, plugin_code: bool) -> Self {
         Self { plugin_code, ..self }
+    }
+
+    /// The same where no model is asked about what checks leave to it, or one is.
+    #[must_use]
+    pub fn with_judge(self, judged: bool) -> Self {
+        Self { judged, ..self }
     }
 
     pub fn of(&mut self, trial: &Trial) -> Digest {
@@ -108,6 +117,10 @@ impl<'k> Keys<'k> {
             parts.push(self.content(script).as_str().to_owned());
         }
         parts.extend(case.scripts().flat_map(|(_, script)| named_files(&script)));
+        // A run without a judge cannot say what an earlier one was told by a judge.
+        if !self.judged && case.checks.iter().any(Check::asks_model) {
+            parts.push("no judge".to_owned());
+        }
         Digest::of_parts(parts.iter().map(String::as_bytes))
     }
 
@@ -227,7 +240,10 @@ fn stamp(path: &Path) -> Option<String> {
 /// is a part of its own.
 fn case_text(suite: &Suite, case: &Case) -> String {
     let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
-    case_to_native(case, &names, Path::new("/")).to_string()
+    // Kept for the author of the eval, and used by nothing.
+    let meta = case.meta.iter().filter(|(key, _)| !["timestamp", "actual"].contains(&key.as_str()));
+    let meta = meta.map(|(key, value)| (key.clone(), value.clone())).collect();
+    case_to_native(&Case { meta, ..case.clone() }, &names, Path::new("/")).to_string()
 }
 
 fn settings_text(planned: &Planned) -> String {

@@ -317,7 +317,14 @@ fn too_few_negatives(suite: &Suite, diagnostics: &mut Diagnostics) {
         diagnostics.warning_help(
             "few-negatives",
             None,
-            format!("{positives} cases must activate the skill and {negatives} must not: precision cannot be measured"),
+            match negatives {
+                0 => "there is no case that must not activate the skill: precision cannot be measured"
+                    .to_owned(),
+                _ => format!(
+                    "only {} must not activate the skill: precision says little",
+                    counted(negatives, "case")
+                ),
+            },
             "add prompts that sound related and are not what the skill is for",
         );
     }

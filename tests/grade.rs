@@ -363,9 +363,16 @@ fn cases_that_are_gone_or_ask_something_else_are_told() {
     project.write("evals/script.yaml", script);
     project.run(&["run", "evals"]).exits(0);
     project.write("evals/e.practicum.yaml", &eval.replace("One.", "Another.").replace("id: b", "id: c"));
-    let ran = project.run(&["grade", "latest", "--json"]).exits(0);
-    assert_eq!(ran.json()["summary"]["totals"]["trials"], 1);
-    for part in ["case b is no longer in the evals", "case a asks something else today"] {
+    let ran = project.run(&["grade", "latest", "--json"]).exits(3);
+    assert_eq!(
+        ran.json()["summary"]["totals"],
+        json!({"trials": 2, "passed": 1, "failed": 0, "not_scored": 1})
+    );
+    for part in [
+        "case b is no longer in the evals, so its checks are those of the run",
+        "case a asks something else today, so its old answers are not scored",
+        "case c came into the evals after this run",
+    ] {
         assert!(ran.stderr.contains(part), "{part}\n{}", ran.stderr);
     }
     project.write("evals/e.practicum.yaml", "practicum: 1\ncases: []\n");

@@ -67,14 +67,21 @@ struct Jsonl {
     out: Transcript,
     pending: HashMap<String, usize>,
     api_calls: u64,
+    /// Whether it began as this stream must.
+    started: bool,
 }
 
 impl Decoder for Jsonl {
     fn event(&mut self, event: Value) {
         // Readers of this stream skip what they do not know.
-        let Ok(event) = serde_json::from_value::<Event>(event) else { return };
+        let is_call = ["skill", "tool", "tool_result"].iter().any(|known| event["type"] == *known);
+        let Ok(event) = serde_json::from_value::<Event>(event) else {
+            self.out.hides_tools |= is_call;
+            return;
+        };
         match event {
             Event::Start { version, model, skills, session, .. } => {
+                self.started = true;
                 self.out.model = model;
                 self.out.version = version;
                 self.out.session = session;
@@ -120,6 +127,8 @@ impl Decoder for Jsonl {
 
     fn finish(mut self: Box<Self>) -> Transcript {
         self.out.api_calls = (self.api_calls > 0).then_some(self.api_calls);
+        // What does not begin as it must may be another stream, in which calls show in another way.
+        self.out.hides_tools |= !self.started;
         self.out
     }
 }

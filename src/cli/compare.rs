@@ -1,3 +1,4 @@
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -5,14 +6,14 @@ use anyhow::{Context, anyhow, bail};
 use super::blind::Unseeing;
 use super::evals::{Choices, Evals};
 use super::exam::{Carrying, Held};
-use super::{compare_texts, complain, print, print_json, run};
+use super::{compare_texts, complain, environment, print, print_json, run};
 use crate::compare::{Comparisons, Dimension, Rules, Side, best_of, compare, parts};
 use crate::git_ref;
-use crate::intake::Reading;
-use crate::model::TrialRecord;
+use crate::intake::{self, IntakeError, Reading};
+use crate::model::{Mode, TrialRecord};
 use crate::own_files;
 use crate::report::{comparison, safe};
-use crate::settings::project_root;
+use crate::settings::{Layers, project_root};
 use crate::stats::MARGIN;
 use crate::store::{RunDir, read_noise, records};
 
@@ -206,6 +207,7 @@ fn by_part(args: &Args, dimension: Dimension, rules: &Rules<'_>) -> anyhow::Resu
 /// `None` if nothing was to be run; the same below.
 fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let mut kept = Vec::new();
+    refuse_unknown_modes(args)?;
     if let [only] = args.modes.as_slice() {
         bail!(
             "--modes compares at least two modes, and {} is one; --modes alone means baseline smart forced",
@@ -231,6 +233,19 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     found.describe();
     found.best = Some(best_of(&sides));
     Ok(Some(Titled { title: format!("Modes of {}", args.what.join(", ")), found }))
+}
+
+/// Refuses before the first mode is run and paid for.
+fn refuse_unknown_modes(args: &Args) -> anyhow::Result<()> {
+    let project = Evals::about(args.what.iter().map(PathBuf::from).collect(), None, None).project();
+    let layers = Layers::read(BTreeMap::new(), environment(), &project).map_err(IntakeError::from)?;
+    for mode in &args.modes {
+        if mode.contains(',') {
+            bail!("separate modes with spaces: --modes {}", safe(&mode.replace(',', " ")));
+        }
+        intake::mode_text(&Mode::from(mode.clone()), &layers).map_err(IntakeError::Mode)?;
+    }
+    Ok(())
 }
 
 fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {

@@ -29,10 +29,11 @@ that says what it was graded from; the old one stays as it was. What is no longe
 workspace to run commands in, files that the agent left alone) is not scored. The exit codes are \
 those of run.
 
-A captured text is marked against every case of the eval file that a text can answer, in whatever \
-format the file is; no skill, no agent and no model is needed. Judged checks are asked only with \
---judge; without it they have no answer, and the result is incomplete unless --allow-unscored 1 lets \
-code alone decide. Checks of tools, files or activation need a run, and have no answer either.
+A captured text is marked against every case of the eval file that asks more than whether a skill is \
+activated, in whatever format the file is; no skill, no agent and no model is needed. Judged checks are \
+asked only with --judge; without it they have no answer, and the result is incomplete unless \
+--allow-unscored 1 lets code alone decide. Checks of tools, files or activation need a run, and have no \
+answer either.
 
 Exit codes with --output:
   0  every gate holds

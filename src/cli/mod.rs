@@ -173,7 +173,15 @@ Exit codes:
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| {
+        if let Some(hint) = hint_for(&error) {
+            // That nobody can read it changes nothing.
+            let _ = error.print();
+            say!("hint: {hint}");
+            std::process::exit(2);
+        }
+        error.exit()
+    });
     let tells_of_evals = cli.command.tells_of_evals();
     let code = match cli.command {
         Command::Run(args) => run::main(*args),
@@ -218,6 +226,25 @@ pub fn main() -> ExitCode {
         own_files::remember_streams();
     }
     ExitCode::from(code)
+}
+
+/// What does here what a word of skill-test's command line did there.
+fn hint_for(error: &clap::Error) -> Option<&'static str> {
+    use clap::error::{ContextKind, ContextValue};
+    let word =
+        [ContextKind::InvalidSubcommand, ContextKind::InvalidArg].into_iter().find_map(|kind| match error
+            .get(kind)
+        {
+            Some(ContextValue::String(word)) => Some(word.as_str()),
+            _ => None,
+        })?;
+    match word.split(['=', ' ']).next()? {
+        "test" => Some("practicum try \"PROMPT\" --skill NAME tries one prompt"),
+        "suite" => Some("practicum run SUITE.json runs a suite"),
+        "--json-output" => Some("--report activation=FILE writes the results as JSON"),
+        "--output" => Some("--report md=FILE writes the report"),
+        _ => None,
+    }
 }
 
 impl Command {

@@ -204,6 +204,9 @@ fn errand(
     if any_invalid {
         bail!("some eval files cannot be understood; nothing was run");
     }
+    if let Some(glob) = args.case.iter().find(|glob| reading.has_no_case(glob)) {
+        bail!("--case {} matches no case; practicum list shows all", safe(glob));
+    }
     let found = std::mem::take(&mut reading.notices);
     let skipped = std::mem::take(&mut reading.skipped);
     amend(&mut reading)?;

@@ -51,9 +51,9 @@ pub struct Args {
 }
 
 fn parse_expect(text: &str) -> Result<Expect, String> {
-    match text {
+    match text.replace('-', "_").as_str() {
         "must" | "must_activate" => Ok(Expect::Must),
-        "must-not" | "must_not" | "should_not" | "should_not_activate" => Ok(Expect::MustNot),
+        "must_not" | "should_not" | "should_not_activate" => Ok(Expect::MustNot),
         "either" | "acceptable" => Ok(Expect::Either),
         _ => Err("it may be must, must-not (should_not) or either (acceptable)".to_owned()),
     }

@@ -51,7 +51,16 @@ impl Dialect for SkillTest {
     }
 
     fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
-        let mut reader = Reader { ids: Ids::default(), kept: Kept::default() };
+        let mut reader = Reader { ids: Ids::default(), kept: Kept::refusing_unread_cases() };
+        if source.root.has("cases") && source.root.has("skills") {
+            diagnostics.error_help(
+                "contradiction",
+                source.root.span,
+                "the suite has \"skills\" with their cases and \"cases\" beside them; only one of them can be read",
+                "move the cases to the \"test_cases\" of their skill, or to \"negative_cases\"",
+            );
+            return None;
+        }
         let suite = match &source.root.data {
             Data::List(items) => reader.array(items, source, diagnostics),
             _ if source.root.has("cases") => reader.flat(source, place, diagnostics)?,

@@ -17,7 +17,14 @@ use crate::skill::SKILL_FILE;
 pub struct Below {
     pub found: Vec<Found>,
     /// Files that look like evals, or lie among evals, and were not taken.
-    pub skipped: Vec<PathBuf>,
+    pub skipped: Vec<Skipped>,
+}
+
+/// A file or folder that was not taken.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Skipped {
+    pub path: PathBuf,
+    pub why: &'static str,
 }
 
 /// Names of the files that hold the evals of a whole folder, which may have fixtures and overlays beside them.
@@ -27,6 +34,9 @@ const OF_FOLDER: [&str; 3] = ["evals.json", "triggers.json", "cases.json"];
 fn holds_evals(folder: &Path) -> bool {
     OF_FOLDER.iter().any(|name| folder.join(name).is_file())
 }
+
+/// Why a file among the fixtures or overlays of evals is not taken.
+const MATERIAL: &str = "a fixture or overlay of an eval, not an eval";
 
 impl Below {
     /// Leaves out the files that lie in the fixtures or overlays of evals: in `files` or `setup` beside an eval
@@ -57,7 +67,7 @@ impl Below {
         let (left_out, found): (Vec<Found>, Vec<Found>) =
             self.found.into_iter().partition(|found| is_left_out(&found.file));
         let mut skipped = self.skipped;
-        skipped.extend(left_out.into_iter().map(|found| found.file));
+        skipped.extend(left_out.into_iter().map(|found| Skipped { path: found.file, why: MATERIAL }));
         Self { found, skipped }
     }
 }
@@ -68,10 +78,71 @@ const LEFT_OUT: [&str; 4] = ["node_modules", "target", ".venv", "__pycache__"];
 /// Folders of records, in which nobody looks for evals.
 const RECORDS: [&str; 3] = [".git", ".practicum", ".clauditor"];
 
-/// Every eval file below a folder, as git sees the folder. Links to folders are not followed, so that
-/// none can lead in circles; one to a file counts unless the file itself is there.
+/// Every eval file below a folder, as git sees the folder. A link to a file counts unless the file itself is
+/// there; a link to a folder is followed once, if the folder is elsewhere in the same project.
 pub fn below(folder: &Path) -> Below {
+    let mut linked = LinkedFolders::around(folder);
+    let mut seen = seen_below(folder, folder, &mut linked);
+    while let Some((link, target)) = linked.next() {
+        let there = seen_below(&target, folder, &mut linked);
+        let by_link = |found: Found| match found.file.strip_prefix(&target) {
+            Ok(rest) => Found { file: link.join(rest), ..found },
+            Err(_) => found,
+        };
+        seen.extend(there.into_iter().map(|(_, found, looks)| (true, by_link(found), looks)));
+    }
+    let seen = without_doubles(seen);
+    let mut all = taken(folder, seen).without_material(folder);
+    all.skipped.extend(ignored_evals(folder, &all.found, &linked.outside));
+    all.skipped.sort();
+    all
+}
+
+/// The links to folders that are met while a folder is searched.
+struct LinkedFolders {
+    project: PathBuf,
+    /// The real folders that were searched, with all that lies in them.
+    searched: Vec<PathBuf>,
+    /// Links with the real folders that they lead to, not yet searched.
+    open: Vec<(PathBuf, PathBuf)>,
+    /// Links that lead out of the project.
+    outside: Vec<PathBuf>,
+}
+
+impl LinkedFolders {
+    /// For a search of this folder. Its project is the nearest folder around it that says to be one.
+    fn around(folder: &Path) -> Self {
+        let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let is_project =
+            |above: &&Path| [".git", "practicum.toml"].iter().any(|name| above.join(name).exists());
+        let project = real.ancestors().find(is_project).unwrap_or(&real).to_owned();
+        Self { project, searched: vec![real], open: Vec::new(), outside: Vec::new() }
+    }
+
+    fn add(&mut self, link: PathBuf) {
+        match link.canonicalize() {
+            Ok(target) if target.starts_with(&self.project) => self.open.push((link, target)),
+            Ok(_) | Err(_) => self.outside.push(link),
+        }
+    }
+
+    /// The next folder to search. One that holds a searched one, or lies in one, would be searched twice.
+    fn next(&mut self) -> Option<(PathBuf, PathBuf)> {
+        while let Some((link, target)) = self.open.pop() {
+            let is_searched = |known: &PathBuf| target.starts_with(known) || known.starts_with(&target);
+            if !self.searched.iter().any(is_searched) {
+                self.searched.push(target.clone());
+                return Some((link, target));
+            }
+        }
+        None
+    }
+}
+
+/// The files below a folder that may hold evals of the root, and whether each is a link.
+fn seen_below(folder: &Path, root: &Path, linked: &mut LinkedFolders) -> Vec<(bool, Found, Looks)> {
     let seen = Mutex::new(Vec::new());
+    let links = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
     let walk = ignore::WalkBuilder::new(folder)
         .hidden(false)
@@ -92,24 +163,30 @@ pub fn below(folder: &Path) -> Below {
         .build_parallel();
     walk.run(|| {
         Box::new(|entry| {
-            if let Ok(entry) = entry
-                && is_file(&entry)
+            let Ok(entry) = entry else { return WalkState::Continue };
+            if is_link_to_folder(&entry)
+                && let Ok(mut links) = links.lock()
+            {
+                links.push(entry.into_path());
+            } else if is_file(&entry)
                 && let looks = Looks::of(entry.path())
                 && looks != Looks::Other
                 && let Ok(mut seen) = seen.lock()
             {
-                let (linked, root) = (entry.path_is_symlink(), folder.to_owned());
+                let (linked, root) = (entry.path_is_symlink(), root.to_owned());
                 let file = Found { file: entry.into_path(), root, skill: None, by: By::Search };
                 seen.push((linked, file, looks));
             }
             WalkState::Continue
         })
     });
-    let seen = without_doubles(seen.into_inner().unwrap_or_default());
-    let mut all = taken(folder, seen).without_material(folder);
-    all.skipped.extend(ignored_evals(folder, &all.found));
-    all.skipped.sort();
-    all
+    links.into_inner().unwrap_or_default().into_iter().for_each(|link| linked.add(link));
+    seen.into_inner().unwrap_or_default()
+}
+
+/// Whether an entry below the folder is a link to another folder.
+fn is_link_to_folder(entry: &ignore::DirEntry) -> bool {
+    entry.depth() > 0 && entry.path_is_symlink() && entry.path().is_dir()
 }
 
 /// Whether a file or folder holds cases that a model proposed and nobody has accepted yet.
@@ -117,9 +194,10 @@ fn is_for_review(name: &OsStr) -> bool {
     name.to_string_lossy().contains(".candidates")
 }
 
-/// A link is what it leads to.
+/// A link is what it leads to; one that leads nowhere is a file that cannot be read.
 fn is_file(entry: &ignore::DirEntry) -> bool {
-    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && entry.path().is_file())
+    let leads_to_file = || entry.path().is_file() || leads_nowhere(entry.path());
+    entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && leads_to_file())
 }
 
 /// Each file once: itself where it is there, else the first link to it.
@@ -170,7 +248,7 @@ fn taken(folder: &Path, seen: Vec<(Found, Looks)>) -> Below {
         if is_taken {
             all.found.push(found);
         } else if !yaml.is_empty() && among(file) && is_yaml(looks) {
-            all.skipped.push(found.file);
+            all.skipped.push(Skipped { path: found.file, why: "it holds no eval" });
         }
     }
     all
@@ -222,7 +300,7 @@ const MOST_ENTRIES: usize = 20_000;
 const MOST_READ: usize = 2_000;
 
 /// The eval files that git ignores, or that lie in folders of dependencies and build results.
-fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
+fn ignored_evals(folder: &Path, found: &[Found], outside: &[PathBuf]) -> Vec<Skipped> {
     let known: HashSet<&Path> = found.iter().map(|found| found.file.as_path()).collect();
     let walk = ignore::WalkBuilder::new(folder)
         .standard_filters(false)
@@ -236,12 +314,26 @@ fn ignored_evals(folder: &Path, found: &[Found]) -> Vec<PathBuf> {
     let entries = walk.take(MOST_ENTRIES).flatten().filter(|entry| entry.depth() > 0);
     let candidates = entries.filter(|entry| match entry.file_type() {
         Some(kind) if kind.is_file() => is_data(entry.path()) && !known.contains(entry.path()),
-        // Links to folders are not followed, and a link to nothing cannot be read.
-        Some(kind) if kind.is_symlink() => entry.path().is_dir() || leads_nowhere(entry.path()),
+        Some(kind) if kind.is_symlink() => {
+            leads_nowhere(entry.path()) || outside.iter().any(|link| link == entry.path())
+        }
         Some(_) | None => false,
     });
     let paths = candidates.take(MOST_READ).map(ignore::DirEntry::into_path);
-    paths.filter(|path| path.is_symlink() || Looks::of(path).holds_evals()).collect()
+    let evals = paths.filter(|path| path.is_symlink() || Looks::of(path).holds_evals());
+    evals.map(|path| Skipped { why: why_ignored(folder, &path), path }).collect()
+}
+
+/// Why a file or link was not taken that looks like evals.
+fn why_ignored(folder: &Path, path: &Path) -> &'static str {
+    let below = path.strip_prefix(folder).unwrap_or(path);
+    let is_left_out = below.iter().any(|part| LEFT_OUT.iter().any(|known| part == *known));
+    match (path.is_symlink(), path.is_dir()) {
+        (true, true) => "a link to a folder outside the project",
+        (true, false) => "a link to nothing",
+        _ if is_left_out => "in a folder of dependencies or build results",
+        _ => "ignored by git",
+    }
 }
 
 /// Whether a link could have led to evals, and leads to nothing.

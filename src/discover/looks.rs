@@ -17,7 +17,8 @@ pub enum Looks {
     Evals(Syntax),
     /// An eval that lacks a part: it has one of the keys that every eval of its format has.
     HalfAnEval(Syntax),
-    /// It is empty or a list. Among evals that is one that was never finished; elsewhere it is anything.
+    /// It is empty, a list, or words without any key, or it cannot be opened. Among evals that is one that was
+    /// never finished; elsewhere it is anything.
     Unfinished(Syntax),
     /// YAML or JSON of another kind.
     Data(Syntax),
@@ -39,9 +40,10 @@ impl Looks {
             return Looks::Named;
         }
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
+        // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
         match (is_yaml, name.ends_with(".json")) {
-            (true, _) => head(path).map_or(Looks::Other, |text| yaml(&text)),
-            (false, true) => head(path).map_or(Looks::Other, |text| json(&text)),
+            (true, _) => head(path).map_or(Looks::Unfinished(Syntax::Yaml), |text| yaml(&text)),
+            (false, true) => head(path).map_or(Looks::Unfinished(Syntax::Json), |text| json(&text)),
             (false, false) => Looks::Other,
         }
     }
@@ -63,10 +65,12 @@ fn yaml(text: &str) -> Looks {
     let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with(['#', '%']) && *line != "---";
     let first = text.lines().find(is_said);
     let is_list = first.is_some_and(|line| line.trim_start().starts_with(['-', '[']));
+    let has_keys = text.lines().any(|line| line.contains(": ") || line.trim_end().ends_with(':'));
+    let is_scalar = !has_keys && !text.contains('{');
     match first {
         _ if prompt || expected || has_key("timestamp") && has_key("name") => Looks::HalfAnEval(Syntax::Yaml),
         None => Looks::Unfinished(Syntax::Yaml),
-        Some(_) if is_list => Looks::Unfinished(Syntax::Yaml),
+        Some(_) if is_list || is_scalar => Looks::Unfinished(Syntax::Yaml),
         Some(_) => Looks::Data(Syntax::Yaml),
     }
 }
@@ -86,6 +90,10 @@ fn json(text: &str) -> Looks {
         "" | "[]" => Looks::Unfinished(Syntax::Json),
         list if list.starts_with('[') && (has_key("query") || has_key("should_trigger")) => {
             Looks::HalfAnEval(Syntax::Json)
+        }
+        // JSON is YAML too: among evals of one YAML file each, this is one more.
+        object if object.starts_with('{') && has_key("prompt") && has_key("expected") => {
+            Looks::HalfAnEval(Syntax::Yaml)
         }
         _ => Looks::Data(Syntax::Json),
     }
@@ -126,7 +134,9 @@ mod tests {
             ("# nothing yet\n---\n", Unfinished(Yaml)),
             ("- a\n- b\n", Unfinished(Yaml)),
             ("[a, b]\n", Unfinished(Yaml)),
+            ("hello\n", Unfinished(Yaml)),
             ("port: 80\n", Data(Yaml)),
+            ("{port: 80}\n", Data(Yaml)),
             ("jobs:\n  prompt: p\n", Data(Yaml)),
         ] {
             assert_eq!(yaml(text), expected, "{text}");

@@ -9,7 +9,7 @@ use crate::agents::{claude_oracle, codex_oracle};
 use crate::gateway::{Gateway, Scrub};
 use crate::judge::{Cache, Cli, Judge, Limits, Transport as Way};
 use crate::llm::{Api, Client, Credential, Endpoint, Secret};
-use crate::model::{By, Case, Check, CheckKind, Provider, Suite, Transport};
+use crate::model::{Case, Check, CheckKind, Provider, Suite, Transport};
 use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::Planned;
 use crate::settings::{JUDGE_JOBS, Layers, Settings};
@@ -130,7 +130,7 @@ pub fn need_judges<'c>(
     let mut problems = Vec::new();
     for (at, case) in cases {
         if let Err(why) = &means[at].judge
-            && case.checks.iter().any(asks_model)
+            && case.checks.iter().any(Check::asks_model)
         {
             let problem = format!("suite {}: {why}", suites[at].suite.name);
             if !problems.contains(&problem) {
@@ -139,15 +139,6 @@ pub fn need_judges<'c>(
         }
     }
     if problems.is_empty() { Ok(()) } else { Err(IntakeError::NoJudge(problems)) }
-}
-
-/// Whether a check is decided by a model.
-fn asks_model(check: &Check) -> bool {
-    match &check.kind {
-        CheckKind::Judged(_) | CheckKind::Sections(_) => true,
-        CheckKind::Activation(activation) => activation.by == By::Predicted,
-        CheckKind::Exact(_) => false,
-    }
 }
 
 /// Why nobody can be asked what a suite wants judged, where its settings alone tell. Known before anything is

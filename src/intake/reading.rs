@@ -8,7 +8,7 @@ use serde_json::json;
 use super::given_away::GivenAway;
 use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
 use crate::dialects::{self, Dialect, Loaded, Place, Placed};
-use crate::discover::{self, By, Discovered, Found, Search};
+use crate::discover::{self, By, Discovered, Found, Search, Skipped};
 use crate::model::{CheckKind, Expect, SkillRef, Suite, counted};
 use crate::plan::{CaseGlob, Filter, Missing, Only};
 use crate::quality;
@@ -122,6 +122,13 @@ impl Reading {
         (any, told)
     }
 
+    /// Whether no case that was read has an id that fits this pattern.
+    pub fn has_no_case(&self, glob: &str) -> bool {
+        let mut cases =
+            self.files.iter().filter_map(|file| file.lowered.suite.as_ref()).flat_map(|of| &of.cases);
+        CaseGlob::new(glob).is_none_or(|glob| !cases.any(|case| glob.matches(&case.id)))
+    }
+
     /// Has each of these skills examined as it is elsewhere. `moved` gives where, or `None` to leave a skill
     /// as it is. Gives how many were moved.
     pub fn examine_elsewhere<E>(
@@ -215,8 +222,9 @@ pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, Intake
     let of_plugins = ask.plugins.iter().flat_map(|root| slash_commands::skills_of_plugin(root));
     let staged: Vec<SkillRef> = named.into_iter().chain(of_plugins).collect();
     slash_commands::review_expected_skills(&mut files, &projects, &staged);
-    let skipped: Vec<PathBuf> = skipped.into_iter().filter(|path| !given.has(path)).collect();
+    let skipped: Vec<Skipped> = skipped.into_iter().filter(|skipped| !given.has(&skipped.path)).collect();
     notices.extend(skipped_in_words(skipped.iter()));
+    let skipped = skipped.into_iter().map(|skipped| skipped.path).collect();
     Ok(Reading { files, projects, skill, notices, skipped })
 }
 
@@ -246,19 +254,16 @@ fn may_name(text: &str, id: &str) -> bool {
 }
 
 /// `skipped 3 files: …`; `None` where none was skipped.
-fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p PathBuf>) -> Option<String> {
+fn skipped_in_words<'p>(skipped: impl Iterator<Item = &'p Skipped>) -> Option<String> {
     const MOST_NAMED: usize = 5;
-    let paths: Vec<&PathBuf> = skipped.collect();
+    let all: Vec<&Skipped> = skipped.collect();
+    let named = all.iter().take(MOST_NAMED);
     let mut names: Vec<String> =
-        paths.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
-    let more = paths.len().saturating_sub(MOST_NAMED);
+        named.map(|Skipped { path, why }| format!("{} ({why})", path.display())).collect();
+    let more = all.len().saturating_sub(MOST_NAMED);
     names.extend((more > 0).then(|| format!("and {more} more")));
-    (!paths.is_empty()).then(|| {
-        format!(
-            "skipped {}: {} (no evals, ignored by git, or in a folder of dependencies; name a file to use it)",
-            counted(paths.len(), "file"),
-            names.join(", ")
-        )
+    (!all.is_empty()).then(|| {
+        format!("skipped {}: {}; name a file to use it", counted(all.len(), "file"), names.join(", "))
     })
 }
 

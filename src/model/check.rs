@@ -20,6 +20,17 @@ pub struct Check {
     pub kind: CheckKind,
 }
 
+impl Check {
+    /// Whether a model decides it.
+    pub fn asks_model(&self) -> bool {
+        match &self.kind {
+            CheckKind::Judged(_) | CheckKind::Sections(_) => true,
+            CheckKind::Activation(activation) => activation.by == By::Predicted,
+            CheckKind::Exact(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Need {

@@ -1,6 +1,6 @@
 //! A stored run, marked again: no agent, today's checks, today's judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Instant;
 
@@ -36,6 +36,8 @@ pub struct Again {
     /// The run that is marked again. It stays as it is.
     pub from: RunDir,
     pub old: BTreeMap<TrialId, TrialRecord>,
+    /// The trials whose cases ask something else today: old answers to another question are not scored.
+    pub asked_otherwise: BTreeSet<TrialId>,
     /// What was said then of the texts of its skills.
     pub skills_judged: Vec<SkillJudged>,
     /// Where the new marking goes.
@@ -135,6 +137,9 @@ impl Again {
         let recalled = recalled.map_err(|why| format!("what was seen of this trial is gone: {why}"));
         let unseen = "no agent was run for this trial, because all that was asked was a prediction";
         let recalled = match recalled {
+            _ if self.asked_otherwise.contains(&trial.id) => {
+                Err("the prompt changed since; run it again".to_owned())
+            }
             Ok(recalled) if recalled.only_predicted && needs_agent(&checks) => Err(unseen.to_owned()),
             recalled => recalled,
         };

@@ -96,8 +96,9 @@ impl Course {
             self.tally.add(record);
             return;
         }
-        // Where those before it decide its case, a stored trial is not needed either.
-        if (known.is_none() && !self.ready) || self.is_decided(index) {
+        // Where a probe did not fire, a stored trial says as little as a new one would. Where those before it
+        // decide its case, it is not needed.
+        if !self.ready || self.is_decided(index) {
             return;
         }
         if let Some(Known::Reused { record, folder }) = known
@@ -105,13 +106,14 @@ impl Course {
         {
             self.failed |= record.verdict == Verdict::Fail;
             self.tally.add(&record);
+            // Later runs find the probes of this run with it.
+            if let Some(cache) = exam.prior.cache.as_ref().filter(|_| !exam.probes.trials.is_empty()) {
+                let _ = cache.keep(exam.run_dir.id(), &record);
+            }
             self.tell(&RunEvent::TrialFinished { record: Box::new(record) });
             return;
         }
         // What cannot be taken over is run, as what is not known is.
-        if !self.ready {
-            return;
-        }
         let event = started_event(&self.exam.plan, self.trial(index));
         self.tell(&event);
         let handle = self.running.spawn(async move { take(&exam, index, seat).await });

@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use super::unfinished;
-use crate::model::{Digest, ProbeRecord, SkillJudged, Trial, TrialRecord};
+use crate::model::{Digest, ProbeRecord, SkillJudged, SkillRef, Trial, TrialRecord};
 use crate::plan::Plan;
 use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_judged};
 
@@ -14,8 +14,10 @@ use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_
 pub struct Prior {
     pub keys: Vec<Digest>,
     pub known: HashMap<usize, Known>,
-    /// Probes of the run that is gone on with, those that fired.
+    /// Probes that showed that a skill can be activated: those of the run that is gone on with.
     pub probes: Vec<ProbeRecord>,
+    /// The same of the runs from which trials are reused, by the folder of the run.
+    pub probes_of_reused: HashMap<PathBuf, Vec<ProbeRecord>>,
     /// What was said in that run of the texts of its skills.
     pub skills_judged: Vec<SkillJudged>,
     /// Where finished trials are remembered.
@@ -57,14 +59,46 @@ impl Prior {
         }
         let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
         tried.retain(|_, probe| probe.fired);
+        let probes_of_reused = probes_of_reused(&known);
         let skills_judged = resumed.and_then(|run| skills_judged(run.path()).ok()).unwrap_or_default();
-        Self { keys, known, probes: tried.into_values().collect(), skills_judged, cache }
+        Self { keys, known, probes: tried.into_values().collect(), probes_of_reused, skills_judged, cache }
+    }
+
+    /// The probe that a reused trial had in its own run. It still holds: the same key means the same skill and
+    /// the same agent.
+    pub fn probe_of_reused(&self, index: usize, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
+        let Known::Reused { folder, .. } = self.known.get(&index)? else { return None };
+        let condition = &trial.condition;
+        let is_it = |probe: &&ProbeRecord| {
+            (&probe.agent, &probe.model, &probe.skill) == (&condition.agent, &condition.model, &skill.name)
+        };
+        self.probes_of_reused.get(run_of(folder)?)?.iter().find(is_it)
     }
 
     /// How many trials are taken over.
     pub fn count(&self) -> usize {
         self.known.len()
     }
+}
+
+/// The probes that fired, of each run from which trials are reused.
+fn probes_of_reused(known: &HashMap<usize, Known>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
+    let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
+    for known in known.values() {
+        if let Known::Reused { folder, .. } = known
+            && let Some(run) = run_of(folder)
+            && !all.contains_key(run)
+        {
+            let tried = probes(run).unwrap_or_default().into_values();
+            all.insert(run.to_owned(), tried.filter(|probe| probe.fired).collect());
+        }
+    }
+    all
+}
+
+/// The folder of the run that a trial's folder is in.
+fn run_of(trial: &Path) -> Option<&Path> {
+    trial.parent()?.parent()
 }
 
 /// Looks up the trials that are not known yet in the cache. A stored trial answers for one trial of the
@@ -103,7 +137,7 @@ impl ReusedAs<'_> {
     pub fn take(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
         let folder = self.run_dir.open_trial(&self.trial.id)?;
         take_over(from, &folder).map_err(StoreError::at(&folder))?;
-        let run = from.parent().and_then(Path::parent).and_then(Path::file_name);
+        let run = run_of(from).and_then(Path::file_name);
         let record = TrialRecord {
             key: self.key.clone(),
             reused_from: run.map(|run| run.to_string_lossy().into_owned()),

@@ -11,9 +11,9 @@ use crate::model::{
 use crate::probe::prompt;
 
 impl Plan {
-    /// One probe for each agent, model and skill of which a trial that is still to run measures the
-    /// activation: a plan of the same suites.
-    pub fn probes(&self, is_to_run: impl Fn(usize) -> bool) -> Plan {
+    /// One probe for each agent, model and skill of which a trial measures the activation, where the trial
+    /// needs one: a plan of the same suites.
+    pub fn probes(&self, mut needs_probe: impl FnMut(usize, &SkillRef) -> bool) -> Plan {
         let silent = |planned: &Planned| {
             let mut planned = planned.clone();
             planned.suite.cases.clear();
@@ -23,13 +23,13 @@ impl Plan {
         let mut probes = Plan { suites: self.suites.iter().map(silent).collect(), ..Plan::default() };
         // Who answers is a part of it: what a script says tells nothing of a model.
         let mut known: BTreeSet<(&str, Option<&str>, &Path, Option<&Path>)> = BTreeSet::new();
-        for (_, trial) in self.trials.iter().enumerate().filter(|(index, _)| is_to_run(*index)) {
+        for (index, trial) in self.trials.iter().enumerate() {
             let (planned, case) = self.case(trial);
             for skill in measured(planned, case, trial.condition.arm) {
                 let Some(path) = skill.path.as_deref() else { continue };
                 let condition = &trial.condition;
                 let (model, script) = (condition.model.as_deref(), planned.script.as_deref());
-                if known.insert((&condition.agent, model, path, script)) {
+                if needs_probe(index, skill) && known.insert((&condition.agent, model, path, script)) {
                     probes.add(trial, probe(case, skill));
                 }
             }

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Form, Report, Results};
-use crate::model::{ActivationSummary, TrialRecord};
+use crate::model::{ActivationOutcome, ActivationSummary, TrialRecord};
 
 /// The metrics of activation, and the outcome of every run: what skill-test writes as its results.
 pub static REPORT: Report = Report {
@@ -20,6 +20,9 @@ struct RunOutcome<'r> {
     suite: &'r str,
     case: &'r str,
     prompt: String,
+    /// Why the case is there, as its author says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationale: Option<&'r str>,
     agent: &'r str,
     mode: &'r str,
     attempt: u32,
@@ -32,7 +35,7 @@ struct RunOutcome<'r> {
     outcome: &'r str,
     /// Every skill that the agent activated.
     activated: &'r [String],
-    /// Those of them that the case is not about.
+    /// Those of them that the case is not about, where the skill that it is about was not activated.
     activated_instead: Vec<&'r str>,
     /// How the agent's process ended.
     ended: &'r str,
@@ -54,7 +57,8 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     for trial in results.all_trials() {
         let record = trial?;
         let prompt = questions.prompts(&record.suite, &record.case).join("\n\n");
-        let Some(row) = row(&record, prompt) else { continue };
+        let rationale = questions.note(&record.suite, &record.case);
+        let Some(row) = row(&record, prompt, rationale) else { continue };
         out.write_all(if first { b"\n    " } else { b",\n    " })?;
         first = false;
         serde_json::to_writer(&mut *out, &row)?;
@@ -62,12 +66,13 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     out.write_all(if first { b"]\n}\n" } else { b"\n  ]\n}\n" })
 }
 
-fn row(record: &TrialRecord, prompt: String) -> Option<RunOutcome<'_>> {
+fn row<'r>(record: &'r TrialRecord, prompt: String, rationale: Option<&'r str>) -> Option<RunOutcome<'r>> {
     let (outcome, expect) = record.activation().zip(record.expect)?;
     Some(RunOutcome {
         suite: &record.suite,
         case: &record.case,
         prompt,
+        rationale,
         agent: &record.condition.agent,
         mode: record.condition.mode.name(),
         attempt: record.attempt,
@@ -76,7 +81,10 @@ fn row(record: &TrialRecord, prompt: String) -> Option<RunOutcome<'_>> {
         skills: &record.skills.about,
         outcome: outcome.name(),
         activated: &record.skills.activated,
-        activated_instead: record.skills.activated_instead(),
+        activated_instead: match outcome {
+            ActivationOutcome::TruePositive => Vec::new(),
+            _ => record.skills.activated_instead(),
+        },
         ended: record.ended.name(),
         ended_because: record.ended_because.as_deref(),
         seconds: record.seconds,

@@ -125,7 +125,20 @@ fn ways_on(results: &Results) -> Vec<String> {
         return advice;
     }
     let info = RunInfo { run: from_here(results), ..results.info.clone() };
+    if is_only_unjudged(summary) {
+        let words = format!("practicum grade {} asks the judge", one_line(&info.run));
+        return advice.into_iter().chain([words]).collect();
+    }
     advice.into_iter().chain([one_line(&info.way_on())]).collect()
+}
+
+/// Whether all that the run lacks is the judge, which the user left out: resumed, it would be left out again.
+fn is_only_unjudged(summary: &Summary) -> bool {
+    let mut reasons = summary.cases.iter().flat_map(|case| &case.not_scored_because).peekable();
+    summary.standing() == Standing::Incomplete
+        && reasons.peek().is_some()
+        && reasons.all(|why| why.contains("--no-judge was given"))
+        && summary.cases.iter().all(|case| case.trials() > 0)
 }
 
 /// Whether running what has no result yet could give one: a trial did not run, or has no verdict for a reason that
@@ -151,7 +164,9 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
         let cases = summary.cases.iter().filter(|case| case.suite == gate.suite);
         let why = match gate.name {
             GateName::F1 | GateName::Recall => "no case must activate a skill; add one",
-            GateName::Precision => "no run activated a skill; add a case that must activate one",
+            GateName::Precision => {
+                "no run activated a skill, or no case must not activate one; add such a case"
+            }
             GateName::Accuracy | GateName::ActivationCasesPass => {
                 "no case says whether a skill must be activated; add one"
             }

@@ -70,8 +70,14 @@ pub struct Rates {
 /// The rates over all cases. Their intervals draw cases, not runs, because the runs of a case hang
 /// together; where every case is unanimous, each counts once.
 pub fn rates(cases: &[Confusion], alpha: f64) -> Rates {
+    let Confusion { fp, tn, .. } = total(cases.iter().copied());
+    // Where no run could have activated the skill wrongly, that none did says nothing.
+    let precision = match fp + tn {
+        0 => Estimate::new(None, None, 0),
+        _ => rate(cases, precision, alpha),
+    };
     Rates {
-        precision: rate(cases, precision, alpha),
+        precision,
         recall: rate(cases, recall, alpha),
         accuracy: rate(cases, accuracy, alpha),
         f1: f1_rate(cases, alpha),
@@ -172,10 +178,10 @@ mod tests {
             ((0, 3, 0, 0), Some(0.0), none, Some(0.0), Some(0.0)),
             ((0, 1, 3, 0), Some(0.0), none, Some(0.0), Some(0.75)),
             ((0, 2, 0, 2), Some(0.0), Some(0.0), Some(0.0), Some(0.0)),
-            ((5, 0, 0, 0), Some(1.0), Some(1.0), Some(1.0), Some(1.0)),
+            ((5, 0, 0, 0), none, Some(1.0), Some(1.0), Some(1.0)),
             ((8, 2, 9, 1), Some(0.8), Some(0.8889), Some(0.8421), Some(0.85)),
             ((3, 1, 0, 0), Some(0.75), Some(1.0), Some(0.8571), Some(0.75)),
-            ((3, 0, 0, 1), Some(1.0), Some(0.75), Some(0.8571), Some(0.75)),
+            ((3, 0, 0, 1), none, Some(0.75), Some(0.8571), Some(0.75)),
         ] {
             let cases = [confusion(tp, 0, 0, fn_), confusion(0, fp, tn, 0)];
             let found = rates(&cases, 0.05);

@@ -42,7 +42,7 @@ impl Carrying {
         }
         let walls = setting(&errand.layers, &SANDBOX)?;
         let hidden = errand.hidden();
-        let prior = self.prior(&errand, walls, &hidden);
+        let mut prior = self.prior(&errand, walls, &hidden);
         let mut left_out = left_out(&hidden, &errand.project);
         left_out.extend(errand.left_out_folders());
         if !self.quiet {
@@ -52,7 +52,7 @@ impl Carrying {
         let scrubber = errand.scrubber();
         let shared = self.asking().shared(&errand.layers, &errand.project, &scrubber)?;
         let jobs = setting(&errand.layers, &JOBS)?;
-        let probes = errand.probes(&prior)?;
+        let probes = errand.probes(&mut prior)?;
         let retry =
             Retry { times: setting(&errand.layers, &RETRIES)?, wait: setting(&errand.layers, &RETRY_WAIT)? };
         let judge_jobs = setting(&errand.layers, &JUDGE_JOBS)?;
@@ -135,7 +135,7 @@ impl Carrying {
     fn prior(&self, errand: &Errand, walls: SandboxMode, hidden: &Hidden) -> Prior {
         let Errand { plan, agents, environment, ask, project, resumed, .. } = errand;
         let keys = Keys::new(plan, agents, environment, walls, &self.env, self.allow_network, hidden);
-        let mut keys = keys.with_plugin_code(self.trust);
+        let mut keys = keys.with_plugin_code(self.trust).with_judge(!ask.no_judge);
         let keys = plan.trials.iter().map(|trial| keys.of(trial)).collect();
         // A cassette is made, and played, by what is asked now.
         let taped = ask.record.is_some() || ask.replay.is_some();
@@ -177,11 +177,13 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
 }
 
 impl Errand {
-    fn probes(&self, prior: &Prior) -> anyhow::Result<Plan> {
-        Ok(match setting(&self.layers, &PROBE)? {
-            true => intake::probes(&self.plan, prior, &self.ask)?,
-            false => Plan::default(),
-        })
+    /// The probes to run. Without probes, stored ones count neither.
+    fn probes(&self, prior: &mut Prior) -> anyhow::Result<Plan> {
+        if setting(&self.layers, &PROBE)? {
+            return Ok(intake::probes(&self.plan, prior, &self.ask)?);
+        }
+        prior.probes.clear();
+        Ok(Plan::default())
     }
 
     /// Knows the secrets of the environment and of the logins that agents are given.

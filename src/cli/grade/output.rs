@@ -31,6 +31,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
         show_errors(&reading);
         bail!("the eval file cannot be understood; nothing was marked");
     }
+    if let Some(glob) = args.case.iter().find(|glob| reading.has_no_case(glob)) {
+        bail!("--case {} matches no case of {}; nothing was marked", safe(glob), spec.display());
+    }
     let project = project_root(&std::path::absolute(spec)?);
     let flags: BTreeMap<&'static str, String> = args.judging.flags().collect();
     let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;

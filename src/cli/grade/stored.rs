@@ -1,6 +1,6 @@
 //! `grade RUN`: a stored run, marked again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
@@ -10,9 +10,10 @@ use super::output::shared;
 use crate::cli::exam::info;
 use crate::cli::report::Reports;
 use crate::cli::{environment, interrupts, print, print_json, runtime, setting};
+use crate::dialects::Placed;
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
-use crate::model::{Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
+use crate::model::{Case, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned, leave_out_gates_of_baselines, set_gates};
 use crate::report::{Progress, Regraded, Results, Suites, render_changes, safe};
@@ -47,8 +48,13 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let layers =
         Layers::read(flags(args, &made), environment.clone(), &project).map_err(IntakeError::from)?;
     let (stored, mut notices) = intake::stored_suites(&made, &environment)?;
-    let (then, today): (Vec<Option<Suite>>, Vec<_>) =
+    let (then, mut today): (Vec<Option<Suite>>, Vec<_>) =
         stored.into_iter().map(|Stored { then, today }| (then, today)).unzip();
+    for (then, Placed { suite, .. }) in then.iter().zip(&mut today) {
+        let Some(then) = then else { continue };
+        notices.extend(added_since(then, suite));
+        notices.extend(keep_removed_cases(then, suite, &made));
+    }
     let agents: Vec<String> = made.trials.iter().map(|trial| trial.condition.agent.clone()).collect();
     let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..Ask::default() };
     let mut suites = intake::outline_of(today, &layers)?;
@@ -59,12 +65,13 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let only = intake::leave_criteria_open(&mut suites, &args.only_criterion)?;
     let not_in_history = only.as_ref().filter(|only| only.left_out > 0).map(|only| only.note.clone());
     notices.extend(only.map(|only| only.note));
-    let StillThere { trials, not_run, told } = still_there(&made, &suites, &old);
+    let StillThere { trials, not_run, told } = still_there(&made, &suites, &old)?;
     leave_out_gates_of_baselines(&mut suites, &[&trials[..], &not_run].concat());
     set_gates(&mut suites, &made.gates);
     args.gates.apply(&mut suites);
     notices.extend(told);
-    notices.extend(asked_otherwise(&then, &suites, &trials));
+    let asked_otherwise = asked_otherwise(&then, &suites, &trials);
+    notices.extend(asked_otherwise.values().cloned().collect::<BTreeSet<String>>());
     let plan = Plan { suites, trials, sample: made.sample.clone(), skipped: Vec::new() };
     for notice in &notices {
         say!("note: {}", safe(notice));
@@ -115,6 +122,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         suites: means,
         from: from.clone(),
         old,
+        asked_otherwise: asked_otherwise.into_keys().collect(),
         skills_judged: skills_judged(from.path()).context("cannot read what was said of its skills")?,
         run_dir: run_dir.clone(),
         scrubber,
@@ -180,47 +188,74 @@ struct StillThere {
     /// Those that were planned and have none.
     not_run: Vec<Trial>,
     /// Words about the trials that are not marked.
-    told: Vec<String>,
+    told: Option<String>,
 }
 
-fn still_there(made: &RunInfo, suites: &[Planned], old: &BTreeMap<TrialId, TrialRecord>) -> StillThere {
+fn still_there(
+    made: &RunInfo,
+    suites: &[Planned],
+    old: &BTreeMap<TrialId, TrialRecord>,
+) -> anyhow::Result<StillThere> {
     let place = |planned: &PlannedTrial| {
         let suite = suites.iter().position(|suite| suite.suite.name == planned.suite)?;
         let case = suites[suite].suite.cases.iter().position(|case| case.id == planned.case)?;
         Some((suite, case))
     };
-    let (mut trials, mut gone, mut not_run) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut trials, mut not_run) = (Vec::new(), Vec::new());
     for planned in &made.trials {
-        match place(planned) {
-            None if !gone.contains(&planned.case) => gone.push(planned.case.clone()),
-            None => {}
-            Some((suite, case)) => {
-                let PlannedTrial { id, condition, attempt, .. } = planned.clone();
-                let of = if old.contains_key(&id) { &mut trials } else { &mut not_run };
-                of.push(Trial { id, suite, case, condition, attempt });
-            }
-        }
+        let Some((suite, case)) = place(planned) else {
+            // Without it, the rest would look like the whole.
+            bail!("case {} is no longer in the evals, and the run's copy of it cannot be read", planned.case);
+        };
+        let PlannedTrial { id, condition, attempt, .. } = planned.clone();
+        let of = if old.contains_key(&id) { &mut trials } else { &mut not_run };
+        of.push(Trial { id, suite, case, condition, attempt });
     }
-    let mut told: Vec<String> =
-        gone.iter().map(|case| format!("case {case} is no longer in the evals, so it is left out")).collect();
-    if !not_run.is_empty() {
-        told.push(format!("not marked: {}, never finished", counted(not_run.len(), "trial")));
-    }
-    StillThere { trials, not_run, told }
+    let told = (!not_run.is_empty())
+        .then(|| format!("not marked: {}, never finished", counted(not_run.len(), "trial")));
+    Ok(StillThere { trials, not_run, told })
 }
 
-/// Cases that now ask something else than the agent was asked.
-fn asked_otherwise(then: &[Option<Suite>], today: &[Planned], trials: &[Trial]) -> Vec<String> {
-    let mut told = Vec::new();
+/// Puts the cases of the run that are no longer in the evals back into the suite, as they were then: without
+/// them, the rest would look like the whole. Gives a note for each.
+fn keep_removed_cases(then: &Suite, today: &mut Suite, made: &RunInfo) -> Vec<String> {
+    let was_planned =
+        |case: &Case| made.trials.iter().any(|trial| trial.suite == today.name && trial.case == case.id);
+    let is_there = |case: &Case| today.cases.iter().any(|now| now.id == case.id);
+    let removed: Vec<Case> =
+        then.cases.iter().filter(|case| !is_there(case) && was_planned(case)).cloned().collect();
+    let note = |case: &Case| {
+        format!("case {} is no longer in the evals, so its checks are those of the run", case.id)
+    };
+    let notes = removed.iter().map(note).collect();
+    today.cases.extend(removed);
+    notes
+}
+
+/// A note that names the cases that are in the evals today and were not when the run was made.
+fn added_since(then: &Suite, today: &Suite) -> Option<String> {
+    let is_new = |case: &&Case| then.cases.iter().all(|old| old.id != case.id);
+    let new: Vec<&str> = today.cases.iter().filter(is_new).map(|case| case.id.as_str()).collect();
+    let (what, is) = if new.len() == 1 { ("case", "is") } else { ("cases", "are") };
+    (!new.is_empty()).then(|| {
+        format!("{what} {} came into the evals after this run, and {is} not in it; practicum run runs what is new", new.join(", "))
+    })
+}
+
+/// The trials whose cases now ask something else than the agent was asked, each with a note. What it answered
+/// then says nothing about today's question.
+fn asked_otherwise(then: &[Option<Suite>], today: &[Planned], trials: &[Trial]) -> BTreeMap<TrialId, String> {
+    let mut changed = BTreeMap::new();
     for trial in trials {
         let case = &today[trial.suite].suite.cases[trial.case];
         let before = then[trial.suite].iter().flat_map(|suite| &suite.cases).find(|old| old.id == case.id);
-        let text = format!("case {} asks something else today; its old answers are marked", case.id);
-        if before.is_some_and(|before| before.stimulus != case.stimulus) && !told.contains(&text) {
-            told.push(text);
+        if before.is_some_and(|before| before.stimulus != case.stimulus) {
+            let note =
+                format!("case {} asks something else today, so its old answers are not scored", case.id);
+            changed.insert(trial.id.clone(), note);
         }
     }
-    told
+    changed
 }
 
 fn changes(again: &Again, then: &[Option<Suite>], records: &[TrialRecord]) -> Vec<VerdictChange> {

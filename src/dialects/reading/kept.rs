@@ -13,11 +13,17 @@ pub struct Kept {
     told: HashSet<(&'static str, String)>,
     /// Keys beginning with `_` are notes to oneself and not worth a word.
     underscore_is_silent: bool,
+    /// A file with cases that nobody reads is refused.
+    refuses_unread_cases: bool,
 }
 
 impl Kept {
     pub fn with_silent_underscores() -> Self {
-        Self { told: HashSet::new(), underscore_is_silent: true }
+        Self { underscore_is_silent: true, ..Self::default() }
+    }
+
+    pub fn refusing_unread_cases() -> Self {
+        Self { refuses_unread_cases: true, ..Self::default() }
     }
 
     /// What nobody asked for in an object. `what` names the object: "an eval".
@@ -35,8 +41,9 @@ impl Kept {
             }
             // Each list is told, for each is a loss of its own.
             if let Some(entries) = UnreadEntries::below(&entry.key, &entry.value) {
+                let refused = self.refuses_unread_cases && entries.cases > 0;
                 diagnostics.push(Diagnostic {
-                    severity: Severity::Warning,
+                    severity: if refused { Severity::Error } else { Severity::Warning },
                     code: "unread-cases",
                     message: format!(
                         "{} below \"{}\" of {what} {} not read",

@@ -130,7 +130,8 @@ fn details(results: &Results, all: &ActivationRates, out: &mut dyn Write) -> std
                 }
                 ActivationOutcome::Error => {
                     counts[2] += 1;
-                    why.get_or_insert_with(|| record.ended.in_words().to_owned());
+                    let known = || record.why_not_scored();
+                    why.get_or_insert_with(|| known().unwrap_or_else(|| record.ended.in_words().to_owned()));
                 }
                 ActivationOutcome::TruePositive
                 | ActivationOutcome::TrueNegative
