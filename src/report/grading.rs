@@ -21,15 +21,16 @@ pub struct Grading {
     /// The number of the run, from 1.
     #[schemars(range(min = 1))]
     pub run: u32,
-    /// The mean of all criteria, with one decimal.
+    /// The mean of all criteria, with one decimal; null if one of them has no score, as user_notes_summary says.
     #[schemars(range(min = 1, max = 5))]
-    pub overall_score: f64,
+    pub overall_score: Option<f64>,
     /// The mean of the required criteria; null if none has a score.
     #[schemars(range(min = 1, max = 5))]
     pub required_score: Option<f64>,
     /// What each criterion got.
     pub results: Vec<Graded>,
-    /// Whether every required criterion passed.
+    /// Whether every required criterion passed, and with it what else the case requires; user_notes_summary says
+    /// what else failed.
     pub overall: Overall,
     /// The conventions for skills, which no case has to ask for.
     pub convention_compliance: ConventionCompliance,
@@ -111,12 +112,27 @@ impl Grading {
             verified: claim.verified,
             evidence: said(&claim.evidence),
         };
-        let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
+        if scored.is_empty() {
+            return None;
+        }
+        let unscored = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+        let unscored: Vec<&CheckResult> = unscored.filter(|check| check.score.is_none()).collect();
+        let no_score = |check: &&CheckResult| {
+            let (label, why) = (check.label(), &check.rationale);
+            said(&format!("the criterion \"{label}\" has no score, so there is no overall score: {why}"))
+        };
+        // The criteria alone do not show why the run failed.
+        let failed = record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail);
+        let others = failed.filter(|check| check.scale != Some(Scale::OneToFive));
+        let failed_by = others.map(|check| said(&format!("failed: {}: {}", check.label(), check.rationale)));
+        let notes = unscored.iter().map(no_score).chain(failed_by);
+        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| said(note))).collect();
+        let overall_score = mean(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
         Some(Self {
             case_id: printable(&record.case),
             version,
             run: record.attempt,
-            overall_score: mean(scored.iter().map(|(_, score)| *score))?,
+            overall_score,
             required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
             results: scored.iter().map(result).collect(),
             overall,

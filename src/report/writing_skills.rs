@@ -2,13 +2,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::grading::Grading;
-use super::{Form, Report, Results, when};
+use super::{Form, Report, Results, printable, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord};
+use crate::model::{Arm, Digest, Scale, TYPE_ALIGNMENT, TrialRecord, counted};
 use crate::skill::{SKILL_FILE, Skill, tidy};
 use crate::store::RunSkill;
+use crate::tree::read_bounded;
 use crate::versions::{Contents, GradedSkill, Ledger, Score};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
@@ -35,13 +37,14 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     if suites_of.len() < 2 {
         return write_skill(results, folder, &|_| true);
     }
-    let mut names = BTreeSet::new();
+    let (mut names, mut notes) = (BTreeSet::new(), Vec::new());
     for (skill, suites) in suites_of {
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
         let name = name.map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
-        write_skill(results, &folder.join(free(&name, &mut names)), &|suite| suites.contains(suite))?;
+        let folder = folder.join(free(&name, &mut names));
+        notes.extend(write_skill(results, &folder, &|suite| suites.contains(suite))?);
     }
-    Ok(Vec::new())
+    Ok(notes)
 }
 
 fn write_skill(
@@ -84,12 +87,70 @@ fn write_skill(
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
         graded_trials.entry(version).or_default().push(record);
     }
+    let mut notes = Vec::new();
     for (version, records) in graded_trials {
-        let average = Score::of(results.run.id(), &records).average_score;
+        let mut scores = scores_in(&gradings, version)?;
+        for record in &records {
+            // What was just graded is known more exactly than its file says.
+            let score = Grading::of(record, version, &ConventionCompliance::unknown(""))
+                .and_then(|grading| grading.overall_score)
+                .and_then(|_| Score::of("", [record]).average_score);
+            scores.entry(record.case.clone()).or_default().insert(record.attempt, score);
+        }
+        let missing: BTreeSet<String> = cases_with_criteria(results, is_of_skill)
+            .into_iter()
+            .filter(|case| scores.get(case).is_none_or(|runs| runs.values().any(Option::is_none)))
+            .collect();
+        let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+        let cases: Vec<f64> = scores
+            .values()
+            .map(|runs| runs.values().copied().flatten().collect::<Vec<f64>>())
+            .filter(|runs| !runs.is_empty())
+            .map(mean)
+            .collect();
+        let average = (!cases.is_empty() && missing.is_empty()).then(|| (mean(cases) * 100.0).round() / 100.0);
+        if !missing.is_empty() {
+            let listed = missing.iter().take(10).map(|case| printable(case)).collect::<Vec<_>>().join(", ");
+            notes.push(format!(
+                "v{version} has no average_score in history.json, because {} {} no score here: {listed}",
+                counted(missing.len(), "case"),
+                if missing.len() == 1 { "has" } else { "have" },
+            ));
+        }
         ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
     }
     ledger.close().map_err(std::io::Error::other)?;
-    Ok(Vec::new())
+    Ok(notes)
+}
+
+/// What each case of a version got in each run, by the gradings in a folder. `None` where a grading has no overall
+/// score.
+fn scores_in(gradings: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
+    const LARGEST: u64 = 4 * 1024 * 1024;
+    let mut scores: BTreeMap<String, BTreeMap<u32, Option<f64>>> = BTreeMap::new();
+    for entry in std::fs::read_dir(gradings)? {
+        let path = entry?.path();
+        let grading = read_bounded(&path, LARGEST).ok();
+        let grading = grading.and_then(|bytes| serde_json::from_slice::<Grading>(&bytes).ok());
+        let Some(grading) = grading.filter(|grading| grading.version == version) else { continue };
+        let results = grading.results.iter().map(|of| f64::from(of.score)).collect::<Vec<f64>>();
+        let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
+        let score = grading.overall_score.map(|_| mean);
+        scores.entry(grading.case_id).or_default().insert(grading.run, score);
+    }
+    Ok(scores)
+}
+
+/// The cases of a skill's evals that have criteria from 1 to 5, whether they ran or not.
+fn cases_with_criteria(results: &Results, is_of_skill: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+    let suites = results.info.suites.iter().map(|of| &of.suite);
+    let suites = suites.filter(|suite| suite["name"].as_str().is_some_and(is_of_skill));
+    let cases = suites.flat_map(|suite| suite["cases"].as_array().into_iter().flatten());
+    let has_criteria = |case: &&Value| {
+        let mut checks = case["checks"].as_array().into_iter().flatten();
+        checks.any(|check| check["judge"]["scale"] == Scale::OneToFive.name())
+    };
+    cases.filter(has_criteria).filter_map(|case| Some(case["id"].as_str()?.to_owned())).collect()
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.

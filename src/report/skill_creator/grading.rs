@@ -26,10 +26,17 @@ pub struct Graded {
     pub passed: usize,
     /// How many have no answer.
     pub silent: usize,
+    /// Whether the trial has a verdict.
+    is_scored: bool,
     suggestions: Vec<Value>,
 }
 
 impl Graded {
+    /// Whether every expectation has an answer: a rate of some of them would be taken for the rate of all.
+    pub fn is_whole(&self) -> bool {
+        self.is_scored && self.silent == 0 && !self.expectations.is_empty()
+    }
+
     pub fn pass_rate(&self) -> f64 {
         self.passed as f64 / self.expectations.len().max(1) as f64
     }
@@ -67,7 +74,9 @@ impl Metrics {
 }
 
 pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
-    let mut graded = Graded { expectations: Vec::new(), passed: 0, silent: 0, suggestions: Vec::new() };
+    let is_scored = !matches!(record.verdict, Verdict::NotScored(_));
+    let (expectations, suggestions) = (Vec::new(), Vec::new());
+    let mut graded = Graded { expectations, passed: 0, silent: 0, is_scored, suggestions };
     for check in &record.checks {
         let wording = questions.wording(&record.suite, &record.case, &check.check);
         let text = said(wording.unwrap_or(&check.check));

@@ -1,7 +1,8 @@
 //! What skill-creator and agentskills.io write about a run, for the viewers people already have: one
 //! folder is one iteration.
 //!
-//! Both know only passed and failed, so that what has no answer is in no file but the notes.
+//! Both know only passed and failed, so that a run with an expectation without an answer has no grading and is
+//! in no mean; the notes of the benchmark name it.
 
 mod benchmark;
 mod grading;
@@ -116,8 +117,12 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
                     put(&outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
                 }
             }
-            if !graded.expectations.is_empty() {
-                put(&run.join("grading.json"), &grading::document(&record, &graded, &metrics, shape))?;
+            let grading = run.join("grading.json");
+            if graded.is_whole() {
+                put(&grading, &grading::document(&record, &graded, &metrics, shape))?;
+            } else if grading.symlink_metadata().is_ok() {
+                // One that an earlier run left here would be taken for this run's.
+                std::fs::remove_file(&grading)?;
             }
             let eval = Eval { id, name: &name };
             benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
