@@ -52,7 +52,9 @@ fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> St
         Some(Score { passed, failed, not_scored, .. }) if *not_scored > 0 => {
             format!("{passed} of {} passed, {not_scored} not scored", passed + failed + not_scored)
         }
-        Some(Score { pass_rate: Some(rate), .. }) => format!("passed {:>5}", format!("{:.0} %", rate * 100.0)),
+        Some(Score { pass_rate: Some(rate), .. }) => {
+            format!("passed {:>5}", format!("{:.0} %", rate * 100.0))
+        }
         Some(_) | None => "passed     –".to_owned(),
     };
     let mean = version.average_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.1}"));

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::markup::cut;
-use super::printable;
+use super::{left_behind, printable};
 use crate::lint::{Alignment, ConventionCompliance};
 use crate::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
 
@@ -144,15 +144,15 @@ impl Grading {
         })
     }
 
-    /// With what the agent counted of its work, if it left that in the trial's folder.
+    /// With what the agent counted of its work and noted for the user, if it left that in the trial's folder.
     #[must_use]
     pub fn measured_in(self, trial: &Path) -> Self {
-        const LARGEST: u64 = 64 * 1024;
-        let path = trial.join("files/metrics.json");
-        let small = path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
-        let text = small.then(|| std::fs::read_to_string(&path).ok()).flatten();
-        let left = text.and_then(|text| serde_json::from_str(&text).ok());
-        Self { execution_metrics: left.unwrap_or_default(), ..self }
+        let lines = left_behind::user_notes(trial).unwrap_or_default();
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(said);
+        let own = Some(self.user_notes_summary).filter(|own| !own.is_empty());
+        let user_notes_summary = lines.chain(own).collect::<Vec<String>>().join("; ");
+        let execution_metrics = left_behind::metrics(trial).unwrap_or_default();
+        Self { execution_metrics, user_notes_summary, ..self }
     }
 
     /// Its file's documented name, without the ending.

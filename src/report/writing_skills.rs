@@ -108,7 +108,8 @@ fn write_skill(
             .filter(|runs| !runs.is_empty())
             .map(mean)
             .collect();
-        let average = (!cases.is_empty() && missing.is_empty()).then(|| (mean(cases) * 100.0).round() / 100.0);
+        let average =
+            (!cases.is_empty() && missing.is_empty()).then(|| (mean(cases) * 100.0).round() / 100.0);
         if !missing.is_empty() {
             let listed = missing.iter().take(10).map(|case| printable(case)).collect::<Vec<_>>().join(", ");
             notes.push(format!(

@@ -87,7 +87,10 @@ impl Versions {
         let history = self.history().ok()?;
         let keys: Vec<String> = history.unknown_keys().into_iter().map(|key| format!("`{key}`")).collect();
         let keys = Some(keys).filter(|keys| !keys.is_empty())?.join(", ");
-        Some(format!("note: {}/history.json has keys that are unknown here and kept: {keys}", self.workspace().display()))
+        Some(format!(
+            "note: {}/history.json has keys that are unknown here and kept: {keys}",
+            self.workspace().display()
+        ))
     }
 
     /// Keeps the skill as it is now, unless a version holds just that.

@@ -274,7 +274,8 @@ impl Benchmark {
             let rate = |run: &Value| {
                 let id = run["eval_id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
                 let of_run = run["expectations"].as_array()?.iter();
-                let of_run = of_run.filter(|of| shared.contains(&(id, of["text"].as_str().unwrap_or_default())));
+                let of_run =
+                    of_run.filter(|of| shared.contains(&(id, of["text"].as_str().unwrap_or_default())));
                 let answers: Vec<bool> = of_run.map(|of| of["passed"] == true).collect();
                 let passed = answers.iter().filter(|passed| **passed).count();
                 (!answers.is_empty()).then(|| passed as f64 / answers.len() as f64)
