@@ -305,7 +305,12 @@ impl Means for Hands<'_> {
         let run = self.stored(&winner.run)?;
         self.ready(&run)?;
         let asked = improve::explain(self.adviser()?, self.goal, (winner, &run), loser, said, split, round);
-        self.unless_stopped(self.runtime.block_on(asked))
+        let (analysed, why_not) = self.unless_stopped(self.runtime.block_on(asked))?;
+        if let Some(why) = why_not {
+            let (winner, loser) = (winner.version, loser.version);
+            say!("note: no analysis of why v{winner} did better than v{loser}: {}", safe(&why));
+        }
+        Ok(analysed)
     }
 
     fn is_stopped(&self) -> bool {

@@ -168,3 +168,70 @@ fn a_project_that_was_copied_is_not_resumed_with_the_files_of_the_original() {
     let ran = copy.run(&["run", "--resume", "latest"]).exits(0);
     assert!(ran.stdout.contains("PASS"), "{}", ran.stdout);
 }
+
+/// A project with one case of one required and one optional criterion, of which the judge marks only the first.
+fn with_an_optional_criterion(id: &str) -> Project {
+    let evals = json!({"version": "1.0", "skill": "s", "cases": [{"id": id, "prompt": "Make one", "expectations": [
+        {"criterion": "x", "description": "Says done", "required": true},
+        {"criterion": "y", "description": "Says more", "required": false},
+    ]}]});
+    let project = project(&[judge("Make", Some(4))]);
+    project.write("s/evals/evals.json", &evals.to_string());
+    project
+}
+
+#[test]
+fn a_mean_of_some_criteria_is_not_the_mean_of_all() {
+    let project = with_an_optional_criterion("a");
+    project.run(&[&RUN[..], &["--report", "writing-skills=out"]].concat()).exits(0);
+    let grading = read(&project, "out/grading/a_v0_run1.json");
+    assert_eq!((&grading["overall_score"], &grading["required_score"]), (&Value::Null, &json!(4.0)));
+    let noted = grading["user_notes_summary"].as_str().expect("a text");
+    assert!(noted.contains("the criterion \"y\" has no score, so there is no overall score"), "{noted}");
+    assert!(noted.contains("no mark for the criterion \"y\""), "{noted}");
+    assert_eq!(read(&project, "out/history.json")["versions"][0]["average_score"], Value::Null);
+}
+
+#[test]
+fn an_id_that_writing_skills_does_not_want_is_told() {
+    for (id, notices) in [("case-01", 0), ("1", 0), ("caseOne", 1), ("case_one", 1)] {
+        let project = with_an_optional_criterion(id);
+        let checked = project.run(&["check", "s", "--json"]).exits(0).json();
+        let problems = checked["files"][0]["problems"].as_array().expect("problems");
+        let told = problems.iter().filter(|problem| problem.to_string().contains("kebab-case")).count();
+        assert_eq!(told, notices, "{id}: {checked}");
+    }
+}
+
+#[test]
+fn a_run_that_failed_by_its_activation_does_not_leave_that_out() {
+    let project = project(&[judge("Make", Some(5))]);
+    let evals =
+        EVALS.replace("\"prompt\": \"Make one\"", "\"prompt\": \"Make one\", \"should_trigger\": true");
+    project.write("s/evals/evals.json", &evals);
+    let script = std::fs::read_to_string(project.path().join("script.yaml")).expect("a script");
+    let mut script: Value = serde_json::from_str(&script).expect("JSON");
+    script["scenarios"][0]["steps"] = json!(["Make it: ready"]);
+    project.write("script.yaml", &script.to_string());
+    project.run(&[&RUN[..], &["--report", "writing-skills=out"]].concat()).exits(1);
+    let grading = read(&project, "out/grading/a_v0_run1.json");
+    assert_eq!((&grading["overall"], &grading["overall_score"]), (&json!("fail"), &json!(5.0)), "{grading}");
+    let noted = grading["user_notes_summary"].as_str().expect("a text");
+    assert!(noted.contains("was not activated"), "{noted}");
+}
+
+#[test]
+fn a_project_that_was_moved_is_not_run_again() {
+    let original = project(&[judge("Make", Some(5))]);
+    original.write("s/evals/fixtures/plan.txt", "one\n");
+    let evals = EVALS
+        .replace("\"prompt\": \"Make one\"", "\"prompt\": \"Make one\", \"files\": [\"fixtures/plan.txt\"]");
+    original.write("s/evals/evals.json", &evals);
+    original.run(&RUN).exits(0);
+    let moved = Project::new(&[]);
+    let copied = Command::new("cp").arg("-a").arg(original.path().join(".")).arg(moved.path()).status();
+    assert!(copied.expect("cp").success());
+    let ran = moved.run(&RUN).exits(0);
+    let told = format!("{}{}", ran.stdout, ran.stderr);
+    assert!(told.contains("3 reuse, 0 run"), "{told}");
+}
