@@ -40,7 +40,8 @@ use crate::dialects::Placed;
 use crate::discover::DiscoverError;
 use crate::gateway::{Cassette, CassetteError, ScopeKind};
 use crate::model::{
-    Base, Case, CheckKind, Diagnostics, GateName, Mode, PassRule, ProbeRecord, SandboxMode, SkillRef, Suite, Trial,
+    Base, Case, CheckKind, Diagnostics, GateName, Mode, PassRule, ProbeRecord, SandboxMode, SkillRef, Suite,
+    Trial,
 };
 use crate::modes;
 use crate::pipeline::{Known, Prior};

@@ -84,7 +84,7 @@ impl<'k> Keys<'k> {
         let (planned, case) = self.plan.case(trial);
         let mut parts = vec![
             GENERATION.to_string(),
-            case_text(&planned.suite, case),
+            case_text(&planned.suite, case, &planned.project),
             json!(trial.condition).to_string(),
             trial.attempt.to_string(),
             settings_text(planned),
@@ -189,7 +189,7 @@ impl<'k> Keys<'k> {
         let read = || {
             let files = staged_of_folder(folder, self.hidden);
             let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
-            digest_of_stamps(files.map(ignore::DirEntry::into_path))
+            digest_of_stamps(folder, files.map(ignore::DirEntry::into_path))
         };
         self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
     }
@@ -200,15 +200,17 @@ impl<'k> Keys<'k> {
         let names = skills.iter().map(|skill| skill.name.clone()).collect();
         let read = || {
             let ProjectFiles { files, .. } = staged_of_project(project, self.hidden, skills, None);
-            digest_of_stamps(files.iter().map(|path| project.join(path)))
+            digest_of_stamps(project, files.iter().map(|path| project.join(path)))
         };
         self.projects.entry((project.clone(), names)).or_insert_with(read).clone()
     }
 }
 
-/// Files by names, sizes and times. Cheaper than their content, and wrong only towards running once more.
-fn digest_of_stamps(paths: impl Iterator<Item = PathBuf>) -> Digest {
-    let mut stamps: Vec<String> = paths.filter_map(|path| stamp(&path)).collect();
+/// Files below a folder by names, sizes and times. Cheaper than their content, and wrong only towards running once
+/// more. Where the folder lies decides nothing: a project may be moved.
+fn digest_of_stamps(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Digest {
+    let named = |path: PathBuf| stamp_as(path.strip_prefix(folder).unwrap_or(&path), &path);
+    let mut stamps: Vec<String> = paths.filter_map(named).collect();
     stamps.sort();
     Digest::of_parts(stamps.iter().map(String::as_bytes))
 }
@@ -227,8 +229,13 @@ fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
 }
 
 fn stamp(path: &Path) -> Option<String> {
+    stamp_as(path, path)
+}
+
+/// A file's size and time under the name that counts for it.
+fn stamp_as(name: &Path, path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
-    let (path, mode) = (path.display(), metadata.mode());
+    let (path, mode) = (name.display(), metadata.mode());
     if metadata.is_file() && metadata.len() == 0 {
         // When it was emptied does not matter: `practicum run | tee FILE` empties it each time.
         return Some(format!("{path}\n{mode:o}\nempty"));
@@ -236,14 +243,14 @@ fn stamp(path: &Path) -> Option<String> {
     Some(format!("{path}\n{mode:o}\n{}\n{}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
 }
 
-/// A case as a native file would say it. Where its skill lies does not matter; what the skill says
-/// is a part of its own.
-fn case_text(suite: &Suite, case: &Case) -> String {
+/// A case as a native file in the project's folder would say it. Where its skill and the project lie does not matter;
+/// what the skill says is a part of its own.
+fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
     let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
     // Kept for the author of the eval, and used by nothing.
     let meta = case.meta.iter().filter(|(key, _)| !["timestamp", "actual"].contains(&key.as_str()));
     let meta = meta.map(|(key, value)| (key.clone(), value.clone())).collect();
-    case_to_native(&Case { meta, ..case.clone() }, &names, Path::new("/")).to_string()
+    case_to_native(&Case { meta, ..case.clone() }, &names, project).to_string()
 }
 
 fn settings_text(planned: &Planned) -> String {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::CaseKey;
 use super::case::{Attempt, CaseTally};
-use crate::model::{Arm, ArmsOfSuite, ArmsResult, ArmsSummary, VoidPair};
+use crate::model::{Arm, ArmsOfSuite, ArmsResult, ArmsSummary, Verdict, VoidPair};
 use crate::stats::{ALPHA, Cluster, Comparison, MARGIN, Pair, compare, together};
 
 /// How many void pairs are told one by one.
@@ -52,19 +52,24 @@ fn paired(key: &CaseKey, before: &CaseTally, after: &CaseTally) -> (Pair, Vec<Vo
         let sides = [before.attempts.get(&attempt), after.attempts.get(&attempt)];
         let why = sides.iter().find_map(|side| match side {
             Some(Attempt::Void(why)) => Some(why.clone()),
-            Some(Attempt::Passed | Attempt::Failed | Attempt::Silent) | None => None,
+            Some(Attempt::Passed | Attempt::Failed(_) | Attempt::Silent) | None => None,
         });
         if let Some(why) = why {
             let (suite, case, agent) = (key.suite.clone(), key.case.clone(), key.agent.clone());
             void.push(VoidPair { suite, case, agent, attempt, why });
             continue;
         }
-        for (cluster, side) in [&mut old, &mut new].into_iter().zip(sides) {
-            match side {
-                Some(Attempt::Passed) => *cluster = Cluster::new(cluster.passed + 1, cluster.runs + 1),
-                Some(Attempt::Failed) => *cluster = Cluster::new(cluster.passed, cluster.runs + 1),
-                Some(Attempt::Silent | Attempt::Void(_)) | None => {}
-            }
+        for ((cluster, other), side) in [(&mut old, after), (&mut new, before)].into_iter().zip(sides) {
+            let passed = match side {
+                Some(Attempt::Passed) => true,
+                Some(Attempt::Failed(failure)) => match failure.by_shared_checks(other) {
+                    Verdict::Pass => true,
+                    Verdict::Fail => false,
+                    Verdict::NotScored(_) => continue,
+                },
+                Some(Attempt::Silent | Attempt::Void(_)) | None => continue,
+            };
+            *cluster = Cluster::new(cluster.passed + u64::from(passed), cluster.runs + 1);
         }
     }
     (Pair { before: old, after: new }, void)

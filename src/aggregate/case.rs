@@ -62,18 +62,46 @@ pub struct CaseTally {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Attempt {
     Passed,
-    Failed,
+    Failed(Failure),
     /// It says nothing about its arm.
     Silent,
     /// It was not in its arm.
     Void(String),
 }
 
+/// Why an attempt failed, as far as the comparison of arms asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The required checks that failed.
+    by: Vec<String>,
+    /// What the attempt would be without those; `None` if nothing else decides it.
+    otherwise: Option<Verdict>,
+}
+
+impl Failure {
+    fn of(record: &TrialRecord) -> Self {
+        let failed = |check: &&CheckResult| check.required && check.verdict == Verdict::Fail;
+        let by = record.checks.iter().filter(failed).map(|check| check.check.clone()).collect();
+        let others: Vec<CheckResult> = record.checks.iter().filter(|check| !failed(check)).cloned().collect();
+        Self { by, otherwise: TrialRecord::verdict_of_checks(&others) }
+    }
+
+    /// The verdict by the checks that the other arm has too: whether the skill was activated is asked in one
+    /// arm only, and so says nothing about the difference between the two.
+    pub fn by_shared_checks(&self, other: &CaseTally) -> Verdict {
+        let is_shared = |id: &String| other.checks.iter().any(|check| check.id == *id);
+        match &self.otherwise {
+            Some(verdict) if !self.by.is_empty() && !self.by.iter().any(is_shared) => verdict.clone(),
+            Some(_) | None => Verdict::Fail,
+        }
+    }
+}
+
 impl Attempt {
-    fn of(verdict: &Verdict) -> Self {
-        match verdict {
+    fn of(record: &TrialRecord) -> Self {
+        match &record.verdict {
             Verdict::Pass => Attempt::Passed,
-            Verdict::Fail => Attempt::Failed,
+            Verdict::Fail => Attempt::Failed(Failure::of(record)),
             Verdict::NotScored(Why::InvalidArm(why)) => Attempt::Void(why.clone()),
             Verdict::NotScored(_) => Attempt::Silent,
         }
@@ -115,7 +143,7 @@ impl CaseTally {
         *self.endings.entry(record.ended).or_default() += 1;
         self.activity.add(record);
         self.predicted.add_predicted(record);
-        self.attempts.insert(record.attempt, Attempt::of(&record.verdict));
+        self.attempts.insert(record.attempt, Attempt::of(record));
         match record.fired {
             Some(true) => self.fired.yes += 1,
             Some(false) => self.fired.no += 1,

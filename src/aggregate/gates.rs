@@ -44,7 +44,10 @@ impl Tally {
         match by_agent.len() {
             // Nothing of the suite is known, so nothing is measured.
             0 => vec![self.gate_over(suite, gate, None, Vec::new(), has_own_gate)],
-            1 => by_agent.into_values().map(|cases| self.gate_over(suite, gate, None, cases, has_own_gate)).collect(),
+            1 => by_agent
+                .into_values()
+                .map(|cases| self.gate_over(suite, gate, None, cases, has_own_gate))
+                .collect(),
             _ => by_agent
                 .into_iter()
                 .map(|((agent, model), cases)| {

@@ -153,7 +153,7 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     } else {
         print(&in_words(&improved))?;
     }
-    Ok(improved.stopped.exit())
+    Ok(improved.exit())
 }
 
 /// What versions are examined by. Evals that a later step would stumble over are refused before anything
@@ -305,7 +305,12 @@ impl Means for Hands<'_> {
         let run = self.stored(&winner.run)?;
         self.ready(&run)?;
         let asked = improve::explain(self.adviser()?, self.goal, (winner, &run), loser, said, split, round);
-        self.unless_stopped(self.runtime.block_on(asked))
+        let (analysed, why_not) = self.unless_stopped(self.runtime.block_on(asked))?;
+        if let Some(why) = why_not {
+            let (winner, loser) = (winner.version, loser.version);
+            say!("note: no analysis of why v{winner} did better than v{loser}: {}", safe(&why));
+        }
+        Ok(analysed)
     }
 
     fn is_stopped(&self) -> bool {
@@ -365,10 +370,15 @@ fn in_words(improved: &Improved) -> String {
         let word = if round.accepted { "accepted" } else { "not accepted" };
         let blind =
             round.blind.map(|verdict| format!(" (blind judges: {})", verdict.name())).unwrap_or_default();
+        let passed = match (round.passed, round.passed + round.failed + round.not_scored, round.not_scored) {
+            (passed, runs, not_scored) if not_scored > 0 => {
+                format!("{passed} of {runs} passed, {not_scored} not scored")
+            }
+            _ => format!("passed {}", rate(round.pass_rate)),
+        };
         out.push_str(&format!(
-            "round {}: {version} passed {}{blind}, {word}: {}\n",
+            "round {}: {version} {passed}{blind}, {word}: {}\n",
             round.round,
-            rate(round.pass_rate),
             safe(&round.why)
         ));
     }

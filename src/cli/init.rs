@@ -106,6 +106,7 @@ fn in_format(skill: &Skill, format: &str) -> anyhow::Result<Vec<Draft>> {
 fn with_first_version(skill: &Path, evals: &Draft) -> anyhow::Result<()> {
     let versions = Versions::of(skill)?;
     let evals = std::slice::from_ref(evals);
+    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
     if !versions.history()?.versions.is_empty() {
         return write(evals);
     }

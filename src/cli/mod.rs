@@ -300,8 +300,24 @@ fn program() -> clap::Command {
 /// A command that was given before, read again where it was given.
 fn given_before(run: &RunDir) -> anyhow::Result<(Command, RunInfo)> {
     let info = run.info().map_err(|why| anyhow!(why))?;
-    std::env::set_current_dir(&info.folder).with_context(|| format!("{} is gone", info.folder.display()))?;
-    let words = std::iter::once("practicum").chain(info.command.iter().map(String::as_str));
+    // The project may have been moved or copied since: what lies in it is meant where it lies now.
+    let now = run.project().filter(|_| info.project.is_absolute());
+    let moved = |path: &Path| match (&now, path.strip_prefix(&info.project)) {
+        (Some(now), Ok(inside)) => now.join(inside),
+        _ => path.to_owned(),
+    };
+    let folder = moved(&info.folder);
+    std::env::set_current_dir(&folder).with_context(|| format!("{} is gone", folder.display()))?;
+    let moved_word = |word: &String| {
+        let (name, path) = word.split_once('=').unwrap_or(("", word));
+        let path = moved(Path::new(path)).display().to_string();
+        match () {
+            () if Path::new(word).is_absolute() => moved(Path::new(word)).display().to_string(),
+            () if !name.is_empty() && Path::new(&path).is_absolute() => format!("{name}={path}"),
+            () => word.clone(),
+        }
+    };
+    let words = std::iter::once("practicum".to_owned()).chain(info.command.iter().map(moved_word));
     let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
     Ok((given.command, info))
 }

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use super::{complain, print};
+use crate::report::safe;
 use crate::versions::Versions;
 
 #[derive(clap::Args)]
@@ -28,6 +29,7 @@ pub fn main(args: &Args) -> u8 {
 
 fn restore(args: &Args) -> anyhow::Result<()> {
     let versions = Versions::of(&args.skill)?;
+    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
     let restored = versions.restore(args.wanted)?;
     if restored.kept_now {
         print(&format!("what was there is kept as v{}\n", restored.kept_as))?;

@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
 use super::{complain, print};
+use crate::report::safe;
 use crate::versions::Versions;
 
 #[derive(clap::Args)]
@@ -26,6 +27,7 @@ pub fn main(args: &Args) -> u8 {
 
 fn snapshot(args: &Args) -> anyhow::Result<()> {
     let versions = Versions::of(&args.skill)?;
+    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
     let first = versions.history()?.versions.is_empty();
     let usual = if first { "baseline" } else { "" };
     let taken = versions.snapshot(args.message.as_deref().unwrap_or(usual))?;

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::{complain, print, print_json};
 use crate::report::safe;
-use crate::versions::{Listed, ListedVersion, Versions};
+use crate::versions::{Listed, ListedVersion, Score, Versions};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -28,7 +28,9 @@ pub fn main(args: &Args) -> u8 {
 }
 
 fn versions(args: &Args) -> anyhow::Result<()> {
-    let listed = Versions::of(&args.skill)?.listed()?;
+    let versions = Versions::of(&args.skill)?;
+    let listed = versions.listed()?;
+    versions.notice().iter().for_each(|notice| say!("{}", safe(notice)));
     if args.json { print_json(&listed) } else { print(&in_words(&listed)) }
 }
 
@@ -46,15 +48,22 @@ fn in_words(listed: &Listed) -> String {
 fn line(ListedVersion { version, score }: &ListedVersion, listed: &Listed) -> String {
     let number = version.version;
     let current = if listed.current_version == Some(number) { "*" } else { " " };
-    let rate = score.as_ref().and_then(|score| score.pass_rate);
-    let rate = rate.map_or_else(|| "–".to_owned(), |rate| format!("{:.0} %", rate * 100.0));
+    let passed = match score {
+        Some(Score { passed, failed, not_scored, .. }) if *not_scored > 0 => {
+            format!("{passed} of {} passed, {not_scored} not scored", passed + failed + not_scored)
+        }
+        Some(Score { pass_rate: Some(rate), .. }) => {
+            format!("passed {:>5}", format!("{:.0} %", rate * 100.0))
+        }
+        Some(_) | None => "passed     –".to_owned(),
+    };
     let mean = version.average_score.map_or_else(|| "–".to_owned(), |mean| format!("{mean:.1}"));
     let commit: String = version.git_hash.as_deref().unwrap_or("–").chars().take(9).collect();
     let best = if listed.best == Some(number) { " (best)" } else { "" };
     let rejected = score.as_ref().and_then(|score| score.rejected.as_deref());
     let rejected = rejected.map(|why| format!(" (rejected: {})", safe(why))).unwrap_or_default();
     format!(
-        "{current} v{number:<3} {}  {:<9}  passed {rate:>5}  mean score {mean:>3}  {}{best}{rejected}\n",
+        "{current} v{number:<3} {}  {:<9}  {passed}  mean score {mean:>3}  {}{best}{rejected}\n",
         safe(&version.timestamp),
         safe(&commit),
         safe(&version.description)

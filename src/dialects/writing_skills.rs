@@ -187,12 +187,28 @@ struct Reader {
     skill: String,
 }
 
+/// Whether an id has only small letters and digits, in words that hyphens join.
+fn is_kebab_case(id: &str) -> bool {
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    id.split('-').all(is_word)
+}
+
 impl Reader {
     fn case(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
         let mut case = Object::new(node, "a case", diagnostics)?;
         let activation =
             reading::expected_activation(&mut case, std::slice::from_ref(&self.skill), diagnostics);
         let id = self.ids.given(&mut case, diagnostics);
+        if let Some(id) = id.as_deref().filter(|id| !is_kebab_case(id)) {
+            diagnostics.notice(
+                "id-form",
+                case.given("id").map(|node| node.span),
+                format!(
+                    "the id \"{id}\" is not in kebab-case, as writing-skills wants it (like \"case-01\")"
+                ),
+            );
+        }
         let prompt = case.required_text("prompt", diagnostics);
         let files = reading::fixtures(&mut case, &self.files, diagnostics);
         let expectations = case.list("expectations", diagnostics);

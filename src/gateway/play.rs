@@ -27,7 +27,12 @@ impl Script {
         let turns = turns_of(call.request);
         let Some((scenario, answered)) = self.find(&turns, call.scope.kind) else {
             let asked = turns.iter().rev().find_map(|turn| turn.asks()).unwrap_or_default();
-            let problem = format!("no scenario of the script fits {:?}", excerpt(asked));
+            let problem = match call.scope.kind {
+                ScopeKind::Judge => {
+                    format!("no scenario with `to: judge` fits the judge's question {:?}", excerpt(asked))
+                }
+                _ => format!("no scenario of the script fits {:?}", excerpt(asked)),
+            };
             call.scope.note(&problem);
             return match &self.default {
                 Some(step) => perform(step, call),

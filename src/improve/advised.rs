@@ -95,7 +95,8 @@ pub async fn look(
     Ok(Spent { value: looks, cost_usd: blind.cost_usd })
 }
 
-/// Why one did better. A description is short enough to speak for itself.
+/// Why one did better, and why that was not analysed where it was to be. A description is short enough to speak for
+/// itself.
 pub async fn explain(
     adviser: &Adviser,
     goal: Goal,
@@ -104,9 +105,9 @@ pub async fn explain(
     looks: &Looks,
     split: &Split,
     round: u32,
-) -> Result<Spent<Option<Analysed>>, Halt> {
+) -> Result<(Spent<Option<Analysed>>, Option<String>), Halt> {
     if goal == Goal::Description {
-        return Ok(Spent { value: None, cost_usd: Some(0.0) });
+        return Ok((Spent { value: None, cost_usd: Some(0.0) }, None));
     }
     let contents = Contents::of(&winner.files).map_err(Halt::failed)?;
     let (earlier, later) = if winner.version < loser.version { (winner, loser) } else { (loser, winner) };
@@ -120,6 +121,9 @@ pub async fn explain(
     };
     let failures = Failures::of(winner_run, &|suite, case| split.is_tuning(suite, case));
     let advice = analyse(adviser, &versus, &failures, round).await.map_err(Halt::failed)?;
-    let analysed = advice.answer.ok().map(|Answer { analysis, refused, .. }| Analysed { analysis, refused });
-    Ok(Spent { value: analysed, cost_usd: advice.cost_usd })
+    let (value, why_not) = match advice.answer {
+        Ok(Answer { analysis, refused, .. }) => (Some(Analysed { analysis, refused }), None),
+        Err(why) => (None, Some(why)),
+    };
+    Ok((Spent { value, cost_usd: advice.cost_usd }, why_not))
 }

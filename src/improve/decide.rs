@@ -16,6 +16,9 @@ pub struct Decision {
     pub accepted: bool,
     /// In words.
     pub why: String,
+    /// Whether it was refused because a case has no answer, of this version or of the best so far.
+    #[serde(default)]
+    pub unanswered: bool,
     /// The change of the pass rate on the tuning cases.
     pub tuning: Estimate,
     /// The same on the held-out cases; undefined if there are none.
@@ -55,13 +58,48 @@ pub fn decide(
         compare(&sides, &rules).comparisons.into_iter().next().unwrap_or_default()
     };
     let (tuning, held_out) = (part(&split.tuning), part(&split.held_out));
-    let refused = refusal(goal, best, candidate, split, &tuning, &held_out);
+    let unanswered = without_answer(best, candidate, split);
+    let is_unanswered = unanswered.is_some();
+    let refused = unanswered.or_else(|| refusal(goal, best, candidate, split, &tuning, &held_out));
     Decision {
         accepted: refused.is_none(),
-        why: refused.unwrap_or_else(|| "it does better, and no worse where nobody looked".to_owned()),
+        why: refused.unwrap_or_else(|| praise(candidate, split)),
+        unanswered: is_unanswered,
         tuning: tuning.difference,
         held_out: held_out.difference,
     }
+}
+
+/// Why nothing can be said of a version: cases of which no run has an answer, in either version. What was not
+/// measured may have become worse.
+fn without_answer(best: Standing<'_>, candidate: Standing<'_>, split: &Split) -> Option<String> {
+    let of_version = |words: &str, standing: Standing<'_>| {
+        let cases = split.tuning.iter().chain(&split.held_out);
+        let is_silent = |id: &&super::CaseId| {
+            !Split::part(standing.records, std::slice::from_ref(id)).iter().any(|run| run.is_conclusive())
+        };
+        let silent: Vec<&str> = cases.filter(is_silent).map(|id| id.case.as_str()).collect();
+        let listed = silent.iter().take(MOST_NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if silent.len() > MOST_NAMED { ", …" } else { "" };
+        let count = counted(silent.len(), "case");
+        (!silent.is_empty()).then(|| format!("{count} of the {words} have no answer ({listed}{more})"))
+    };
+    of_version("new version", candidate).or_else(|| of_version("version before", best))
+}
+
+/// So many cases are named in a reason.
+const MOST_NAMED: usize = 5;
+
+/// Why a version was accepted, with how much was measured.
+fn praise(candidate: Standing<'_>, split: &Split) -> String {
+    let runs = candidate.records.len();
+    let scored = candidate.records.iter().filter(|record| record.is_conclusive()).count();
+    let held_out = match split.held_out.len() {
+        0 => "no case is held out".to_owned(),
+        1 => "not worse on the 1 held-out case".to_owned(),
+        several => format!("not worse on the {several} held-out cases"),
+    };
+    format!("better on the tuning cases, {held_out} ({scored} of {runs} runs scored)")
 }
 
 fn refusal(

@@ -89,8 +89,24 @@ fn rounded(value: f64) -> f64 {
     (value * 10.0).round() / 10.0
 }
 
-/// Why one version is better: `analysis.json`. The winner is named by its version, because labels are dealt anew
-/// for each look.
+/// The documented categories of suggestions, each with words that tell it.
+const CATEGORIES: [(&str, &[&str]); 5] = [
+    ("examples", &["example"]),
+    ("error_handling", &["error"]),
+    ("tools", &["tool", "script"]),
+    ("references", &["reference", "link"]),
+    ("structure", &["structure", "heading", "order", "layout"]),
+];
+
+/// The documented category of what a suggestion is about. What no word tells is about instructions.
+fn category(area: &str) -> &'static str {
+    let area = area.to_lowercase();
+    let told = CATEGORIES.iter().find(|(_, words)| words.iter().any(|word| area.contains(word)));
+    told.map_or("instructions", |(name, _)| name)
+}
+
+/// Why one version is better: `analysis.json`. Labels are dealt anew for each look, so here A is the earlier version
+/// and B the later one.
 pub fn analysis(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons: &str) -> Value {
     let suggestions: Vec<Value> = of
         .suggestions
@@ -99,15 +115,20 @@ pub fn analysis(of: &Analysis, winner_skill: &Path, loser_skill: &Path, reasons:
             json!({
                 // The analysis does not rank them.
                 "priority": "medium",
-                "category": suggestion.area,
-                "suggestion": format!("Replace {:?} with {:?}", suggestion.before, suggestion.after),
+                "category": category(&suggestion.area),
+                "suggestion": format!(
+                    "{}: replace {:?} with {:?}",
+                    suggestion.area, suggestion.before, suggestion.after
+                ),
                 "expected_impact": suggestion.reasoning,
             })
         })
         .collect();
+    let number = |version: &str| version.trim_start_matches('v').parse::<u32>().ok();
+    let later_won = number(&of.winner_version) > number(&of.loser_version);
     json!({
         "comparison_summary": {
-            "winner": of.winner_version,
+            "winner": if later_won { "B" } else { "A" },
             "winner_skill": winner_skill,
             "loser_skill": loser_skill,
             "comparator_reasoning": reasons,

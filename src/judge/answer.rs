@@ -143,7 +143,7 @@ impl Reading for Marking<'_> {
             let mut given = results.iter().filter(|result| result["id"] == statement.id);
             let id = quoted(statement.id);
             match (given.next(), given.next()) {
-                (None, _) => problems.push(format!("{id} is missing")),
+                (None, _) => problems.push(format!("no mark for the criterion {id}")),
                 (Some(_), Some(_)) => problems.push(format!("{id} is marked twice")),
                 (Some(result), None) => match mark(statement, result, self.record) {
                     Ok(given) => unsupported.extend(self.add(given).err().map(|why| format!("{id} {why}"))),

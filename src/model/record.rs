@@ -229,6 +229,17 @@ impl TrialRecord {
     }
 }
 
+impl TrialRecord {
+    /// The verdict of some checks of a trial that came to its end: of the required ones, and of what the judged
+    /// ones must reach together where that was asked. `None` if nothing among them can fail.
+    pub fn verdict_of_checks(checks: &[CheckResult]) -> Option<Verdict> {
+        let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
+        let thresholds = checks.iter().find_map(|check| check.criteria);
+        let judged = thresholds.and_then(|of| graded(checks, of.min_pass_rate, of.min_mean_score));
+        Verdict::all(required.iter().chain(&judged))
+    }
+}
+
 /// Whether enough judged checks pass, and well enough on average. One without an answer leaves
 /// the whole without one, unless the others decide it alone.
 fn graded(checks: &[CheckResult], pass_rate: Ratio, mean_score: Ratio) -> Option<Verdict> {

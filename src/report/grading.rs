@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::markup::cut;
-use super::printable;
+use super::{left_behind, printable};
 use crate::lint::{Alignment, ConventionCompliance};
 use crate::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
 
@@ -21,15 +21,16 @@ pub struct Grading {
     /// The number of the run, from 1.
     #[schemars(range(min = 1))]
     pub run: u32,
-    /// The mean of all criteria, with one decimal.
+    /// The mean of all criteria, with one decimal; null if one of them has no score, as user_notes_summary says.
     #[schemars(range(min = 1, max = 5))]
-    pub overall_score: f64,
+    pub overall_score: Option<f64>,
     /// The mean of the required criteria; null if none has a score.
     #[schemars(range(min = 1, max = 5))]
     pub required_score: Option<f64>,
     /// What each criterion got.
     pub results: Vec<Graded>,
-    /// Whether every required criterion passed.
+    /// Whether every required criterion passed, and with it what else the case requires; user_notes_summary says
+    /// what else failed.
     pub overall: Overall,
     /// The conventions for skills, which no case has to ask for.
     pub convention_compliance: ConventionCompliance,
@@ -111,12 +112,27 @@ impl Grading {
             verified: claim.verified,
             evidence: said(&claim.evidence),
         };
-        let notes: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
+        if scored.is_empty() {
+            return None;
+        }
+        let unscored = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+        let unscored: Vec<&CheckResult> = unscored.filter(|check| check.score.is_none()).collect();
+        let no_score = |check: &&CheckResult| {
+            let (label, why) = (check.label(), &check.rationale);
+            said(&format!("the criterion \"{label}\" has no score, so there is no overall score: {why}"))
+        };
+        // The criteria alone do not show why the run failed.
+        let failed = record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail);
+        let others = failed.filter(|check| check.scale != Some(Scale::OneToFive));
+        let failed_by = others.map(|check| said(&format!("failed: {}: {}", check.label(), check.rationale)));
+        let notes = unscored.iter().map(no_score).chain(failed_by);
+        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| said(note))).collect();
+        let overall_score = mean(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
         Some(Self {
             case_id: printable(&record.case),
             version,
             run: record.attempt,
-            overall_score: mean(scored.iter().map(|(_, score)| *score))?,
+            overall_score,
             required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
             results: scored.iter().map(result).collect(),
             overall,
@@ -128,15 +144,15 @@ impl Grading {
         })
     }
 
-    /// With what the agent counted of its work, if it left that in the trial's folder.
+    /// With what the agent counted of its work and noted for the user, if it left that in the trial's folder.
     #[must_use]
     pub fn measured_in(self, trial: &Path) -> Self {
-        const LARGEST: u64 = 64 * 1024;
-        let path = trial.join("files/metrics.json");
-        let small = path.metadata().is_ok_and(|metadata| metadata.len() <= LARGEST);
-        let text = small.then(|| std::fs::read_to_string(&path).ok()).flatten();
-        let left = text.and_then(|text| serde_json::from_str(&text).ok());
-        Self { execution_metrics: left.unwrap_or_default(), ..self }
+        let lines = left_behind::user_notes(trial).unwrap_or_default();
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(said);
+        let own = Some(self.user_notes_summary).filter(|own| !own.is_empty());
+        let user_notes_summary = lines.chain(own).collect::<Vec<String>>().join("; ");
+        let execution_metrics = left_behind::metrics(trial).unwrap_or_default();
+        Self { execution_metrics, user_notes_summary, ..self }
     }
 
     /// Its file's documented name, without the ending.

@@ -16,6 +16,7 @@ mod grading;
 mod html;
 mod json;
 mod junit;
+mod left_behind;
 mod live;
 mod markdown;
 mod markup;

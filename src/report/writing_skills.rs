@@ -3,13 +3,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::grading::Grading;
-use super::{Form, Report, Results, when};
+use super::{Form, Report, Results, printable, when};
 use crate::lint::{ConventionCompliance, Draft, convention_compliance};
-use crate::model::{Arm, Digest, TYPE_ALIGNMENT, TrialRecord, counted};
+use crate::model::{Arm, Digest, Scale, TYPE_ALIGNMENT, TrialRecord, counted};
 use crate::skill::{SKILL_FILE, Skill, tidy};
 use crate::store::{RunSkill, SKILLS};
+use crate::tree::read_bounded;
 use crate::versions::{Contents, GradedSkill, Ledger, Score};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
@@ -48,13 +50,12 @@ fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     if suites_of.len() < 2 {
         return write_skill(results, folder, &|_| true);
     }
-    let mut notes = Vec::new();
-    let mut names = BTreeSet::new();
+    let (mut names, mut notes) = (BTreeSet::new(), Vec::new());
     for (skill, suites) in suites_of {
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
         let name = name.map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
-        let of_skill = folder.join(free(&name, &mut names));
-        notes.extend(write_skill(results, &of_skill, &|suite| suites.contains(suite))?);
+        let folder = folder.join(free(&name, &mut names));
+        notes.extend(write_skill(results, &folder, &|suite| suites.contains(suite))?);
     }
     Ok(notes)
 }
@@ -73,6 +74,8 @@ fn write_skill(
     let mut versions: BTreeMap<String, u32> = BTreeMap::new();
     let mut names = BTreeSet::new();
     let mut moved: BTreeMap<u32, usize> = BTreeMap::new();
+    let of_skill = results.summary.cases.iter().filter(|case| is_of_skill(&case.suite));
+    let ran: BTreeSet<&str> = of_skill.map(|case| case.case.as_str()).collect();
     for trial in results.all_trials() {
         let record = trial?;
         let suite = &record.suite;
@@ -98,38 +101,63 @@ fn write_skill(
         let grading = grading.measured_in(&results.folder(&record));
         let version = grading.version;
         if let Entry::Vacant(first) = moved.entry(version) {
-            first.insert(move_earlier(&gradings, version)?);
+            first.insert(move_earlier(&gradings, version, &ran)?);
         }
         put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
         graded_trials.entry(version).or_default().push(record);
     }
+    let mut notes = Vec::new();
     for (version, records) in graded_trials {
-        let average = Score::of(results.run.id(), &records).average_score;
+        let mut scores = scores_in(&gradings, version)?;
+        for record in &records {
+            // What was just graded is known more exactly than its file says.
+            let score = Grading::of(record, version, &ConventionCompliance::unknown(""))
+                .and_then(|grading| grading.overall_score)
+                .and_then(|_| Score::of("", [record]).average_score);
+            scores.entry(record.case.clone()).or_default().insert(record.attempt, score);
+        }
+        let missing: BTreeSet<String> = cases_with_criteria(results, is_of_skill)
+            .into_iter()
+            .filter(|case| scores.get(case).is_none_or(|runs| runs.values().any(Option::is_none)))
+            .collect();
+        let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
+        let cases: Vec<f64> = scores
+            .values()
+            .map(|runs| runs.values().copied().flatten().collect::<Vec<f64>>())
+            .filter(|runs| !runs.is_empty())
+            .map(mean)
+            .collect();
+        let average =
+            (!cases.is_empty() && missing.is_empty()).then(|| (mean(cases) * 100.0).round() / 100.0);
+        if !missing.is_empty() {
+            let listed = missing.iter().take(10).map(|case| printable(case)).collect::<Vec<_>>().join(", ");
+            notes.push(format!(
+                "v{version} has no average_score in history.json, because {} {} no score here: {listed}",
+                counted(missing.len(), "case"),
+                if missing.len() == 1 { "has" } else { "have" },
+            ));
+        }
         ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
     }
     ledger.close().map_err(std::io::Error::other)?;
-    let told = moved.into_iter().filter(|(_, count)| *count > 0).map(|(version, count)| {
+    notes.extend(moved.into_iter().filter(|(_, count)| *count > 0).map(|(version, count)| {
         let gradings = counted(count, "grading");
         format!("{gradings} of v{version} from an earlier run moved to {EARLIER}")
-    });
-    Ok(told.collect())
+    }));
+    Ok(notes)
 }
 
 /// Where gradings of a version go that a later run of this version replaces, in the folder of gradings.
 const EARLIER: &str = "earlier";
 
-/// Moves the gradings of a version out of the way, so that those of two runs are never taken for one. Gives how
-/// many there were.
-fn move_earlier(gradings: &Path, version: u32) -> std::io::Result<usize> {
-    let of_version = format!("_v{version}_run");
-    let mut found: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(gradings)? {
-        let path = entry?.path();
-        let named = path.file_stem().is_some_and(|stem| stem.to_string_lossy().contains(&of_version));
-        if named && path.extension().is_some_and(|ending| ending == "json") && path.is_file() {
-            found.push(path);
-        }
-    }
+/// Moves the gradings of a version out of the way whose cases were run again, so that those of two runs are never
+/// taken for one. Gives how many there were.
+fn move_earlier(gradings: &Path, version: u32, ran: &BTreeSet<&str>) -> std::io::Result<usize> {
+    let all = gradings_in(gradings)?.into_iter();
+    let is_replaced =
+        |grading: &Grading| grading.version == version && ran.contains(grading.case_id.as_str());
+    let mut found: Vec<PathBuf> =
+        all.filter(|(_, grading)| is_replaced(grading)).map(|(path, _)| path).collect();
     found.sort();
     let earlier = gradings.join(EARLIER);
     for path in &found {
@@ -141,6 +169,46 @@ fn move_earlier(gradings: &Path, version: u32) -> std::io::Result<usize> {
         std::fs::rename(path, earlier.join(format!("{place}.json")))?;
     }
     Ok(found.len())
+}
+
+/// The gradings in a folder, with their files.
+fn gradings_in(folder: &Path) -> std::io::Result<Vec<(PathBuf, Grading)>> {
+    const LARGEST: u64 = 4 * 1024 * 1024;
+    let mut gradings = Vec::new();
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let read = read_bounded(&path, LARGEST).ok();
+        if let Some(grading) = read.and_then(|bytes| serde_json::from_slice(&bytes).ok()) {
+            gradings.push((path, grading));
+        }
+    }
+    Ok(gradings)
+}
+
+/// What each case of a version got in each run, by the gradings in a folder. `None` where a grading has no overall
+/// score.
+fn scores_in(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BTreeMap<u32, Option<f64>>>> {
+    let mut scores: BTreeMap<String, BTreeMap<u32, Option<f64>>> = BTreeMap::new();
+    let of_version = gradings_in(folder)?.into_iter().map(|(_, grading)| grading);
+    for grading in of_version.filter(|grading| grading.version == version) {
+        let results = grading.results.iter().map(|of| f64::from(of.score)).collect::<Vec<f64>>();
+        let mean = results.iter().sum::<f64>() / results.len().max(1) as f64;
+        let score = grading.overall_score.map(|_| mean);
+        scores.entry(grading.case_id).or_default().insert(grading.run, score);
+    }
+    Ok(scores)
+}
+
+/// The cases of a skill's evals that have criteria from 1 to 5, whether they ran or not.
+fn cases_with_criteria(results: &Results, is_of_skill: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
+    let suites = results.info.suites.iter().map(|of| &of.suite);
+    let suites = suites.filter(|suite| suite["name"].as_str().is_some_and(is_of_skill));
+    let cases = suites.flat_map(|suite| suite["cases"].as_array().into_iter().flatten());
+    let has_criteria = |case: &&Value| {
+        let mut checks = case["checks"].as_array().into_iter().flatten();
+        checks.any(|check| check["judge"]["scale"] == Scale::OneToFive.name())
+    };
+    cases.filter(has_criteria).filter_map(|case| Some(case["id"].as_str()?.to_owned())).collect()
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.

@@ -65,6 +65,9 @@ pub struct RunInfo {
     /// Where that command was given.
     #[serde(default)]
     pub folder: PathBuf,
+    /// The project that it was given in. Empty in records of earlier versions.
+    #[serde(default)]
+    pub project: PathBuf,
 }
 
 impl RunInfo {

@@ -55,6 +55,11 @@ impl RunDir {
         Ok(Self { path, id })
     }
 
+    /// The project that the run's record lies in now: three folders above it. `None` if that cannot be told.
+    pub fn project(&self) -> Option<PathBuf> {
+        self.path.canonicalize().ok()?.ancestors().nth(3).map(Path::to_owned)
+    }
+
     /// A run that is there: by its id, a part of it that only it has, its path, or `latest`.
     pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
         if let Some(run) = Self::at_path(Path::new(wanted)) {

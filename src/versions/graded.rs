@@ -42,6 +42,9 @@ impl Ledger {
         if let (Some(version), Some(contents)) = (self.history.version(number), files_of(skill)) {
             self.workspace.put_away(&contents, &skill.digest, version)?;
         }
+        if skill.path.as_deref().is_some_and(|path| holds(path, &skill.digest).is_some()) {
+            self.history.current_version = number;
+        }
         Ok(number)
     }
 
@@ -74,11 +77,18 @@ impl Ledger {
             }
         };
         self.workspace.note(&version, &skill.digest)?;
-        if self.history.versions.is_empty() || is_now.is_some() {
+        if self.history.versions.is_empty() {
             self.history.current_version = version.version;
         }
         let number = version.version;
+        // The versions before it are listed with it, because the current version is found by its place.
+        let before = theirs.versions.iter().filter(|before| before.version < number);
+        let unlisted = before.filter(|before| self.history.version(before.version).is_none());
+        let unlisted: Vec<Version> =
+            unlisted.map(|before| Version { average_score: None, ..before.clone() }).collect();
+        self.history.versions.extend(unlisted);
         self.history.versions.push(version);
+        self.history.versions.sort_by_key(|version| version.version);
         Ok(number)
     }
 
@@ -88,13 +98,14 @@ impl Ledger {
         ours.is_none_or(|ours| self.workspace.digest_of(ours).is_none())
     }
 
-    /// Writes down what a version got, on that version. What it got before stands if this is nothing.
+    /// Writes down what a version got, on that version.
     pub fn keep_score(&mut self, number: u32, average: Option<f64>, when: &str) -> Result<(), VersionsError> {
         if self.history.version(number).is_none() {
             self.history.versions.push(entry(number, when)?);
+            self.history.versions.sort_by_key(|version| version.version);
         }
         let of_it = self.history.versions.iter_mut().filter(|version| version.version == number);
-        of_it.for_each(|version| version.average_score = average.or(version.average_score));
+        of_it.for_each(|version| version.average_score = average);
         Ok(())
     }
 
@@ -112,6 +123,7 @@ fn entry(number: u32, when: &str) -> Result<Version, VersionsError> {
         git_hash: None,
         path: Version::usual_path(number).ok_or(VersionsError::NoVersion(number))?,
         average_score: None,
+        unknown: serde_json::Map::new(),
     })
 }
 

@@ -1,25 +1,29 @@
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::files;
 use crate::model::RelPath;
 
-/// The versions of a skill, in the shape that writing-skills documents, with exactly its keys.
+/// The versions of a skill, in the shape that writing-skills documents. Keys that others added are kept.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 #[schemars(title = "The versions of a skill (history.json)")]
 pub struct History {
     /// The versions, the oldest first.
     pub versions: Vec<Version>,
-    /// The number of the version that is worked on.
+    /// The number of the version that is worked on, which is its place in `versions`, from 0.
     pub current_version: u32,
+    /// Keys that this program does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: Map<String, Value>,
 }
 
 /// One version of a skill.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
 pub struct Version {
     /// The version's number, from 0.
     pub version: u32,
@@ -36,6 +40,10 @@ pub struct Version {
     /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
     /// over all its criteria, required or not. Null if there are no scores.
     pub average_score: Option<f64>,
+    /// Keys that this program does not know.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub unknown: Map<String, Value>,
 }
 
 impl Version {
@@ -59,9 +67,31 @@ impl History {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(error) => return Err(format!("cannot read {}: {error}", path.display())),
         };
-        serde_json::from_slice(&bytes).map_err(|error| {
-            format!("{} is not a history of versions: {error}; see practicum schema history", path.display())
+        let shown = path.display();
+        let document: Value =
+            serde_json::from_slice(&bytes).map_err(|error| format!("{shown} is not JSON: {error}"))?;
+        let kind = match &document {
+            Value::Object(_) => None,
+            Value::Array(_) => Some("a list"),
+            Value::String(_) => Some("a text"),
+            Value::Number(_) => Some("a number"),
+            Value::Bool(_) => Some("true or false"),
+            Value::Null => Some("null"),
+        };
+        if let Some(kind) = kind {
+            return Err(format!(
+                "{shown} must be an object with `versions` and `current_version`; it is {kind}"
+            ));
+        }
+        serde_json::from_value(document).map_err(|error| {
+            format!("{shown} is not a history of versions: {error}; see practicum schema history")
         })
+    }
+
+    /// The keys that this program does not know, each once.
+    pub fn unknown_keys(&self) -> BTreeSet<&str> {
+        let of_versions = self.versions.iter().flat_map(|version| version.unknown.keys());
+        self.unknown.keys().chain(of_versions).map(String::as_str).collect()
     }
 
     pub fn write(&self, workspace: &Path) -> std::io::Result<()> {

@@ -45,7 +45,8 @@ pub struct Listed {
     pub skill: PathBuf,
     /// Where they are kept.
     pub workspace: PathBuf,
-    /// The number of the version that is worked on; `None` if there is none yet.
+    /// The number of the version that the skill is now. If it differs from every version: of the one that was
+    /// worked on last. `None` if there is none yet.
     pub current_version: Option<u32>,
     /// Whether the skill differs from every version.
     pub changed: bool,
@@ -79,6 +80,17 @@ impl Versions {
 
     pub fn history(&self) -> Result<History, VersionsError> {
         self.workspace.history()
+    }
+
+    /// A notice about keys in the history that this program does not know, if there are any.
+    pub fn notice(&self) -> Option<String> {
+        let history = self.history().ok()?;
+        let keys: Vec<String> = history.unknown_keys().into_iter().map(|key| format!("`{key}`")).collect();
+        let keys = Some(keys).filter(|keys| !keys.is_empty())?.join(", ");
+        Some(format!(
+            "note: {}/history.json has keys that are unknown here and kept: {keys}",
+            self.workspace().display()
+        ))
     }
 
     /// Keeps the skill as it is now, unless a version holds just that.
@@ -136,6 +148,7 @@ impl Versions {
             description: description.to_owned(),
             git_hash,
             average_score: known.as_ref().and_then(|graded| graded.average_score),
+            unknown: known.as_ref().map(|graded| graded.unknown.clone()).unwrap_or_default(),
             path,
         };
         self.workspace.put_away(contents, &digest, &version)?;
@@ -221,7 +234,7 @@ impl Versions {
 
     pub fn listed(&self) -> Result<Listed, VersionsError> {
         let history = self.history()?;
-        let changed = self.holding()?.is_none();
+        let holding = self.holding()?;
         let versions: Vec<ListedVersion> = history
             .versions
             .iter()
@@ -231,8 +244,9 @@ impl Versions {
             schema_version: 1,
             skill: self.skill.clone(),
             workspace: self.workspace().to_owned(),
-            current_version: (!versions.is_empty()).then_some(history.current_version),
-            changed,
+            // What lies on the disk counts: a skill may have been put back without telling.
+            current_version: holding.or((!versions.is_empty()).then_some(history.current_version)),
+            changed: holding.is_none(),
             best: best(&versions),
             versions,
         })

@@ -29,7 +29,7 @@ pub struct Score {
     #[serde(default)]
     pub expectation_pass_rate: Option<f64>,
     /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
-    /// over all its criteria, with two decimals. `None` where nothing has such a score.
+    /// over all its criteria, with two decimals. `None` where nothing has such a score, or a case has no answer.
     pub average_score: Option<f64>,
     /// Why it must not be taken for the best, if so.
     pub rejected: Option<String>,
@@ -52,6 +52,12 @@ impl Score {
         let over_cases = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
             mean(cases.values().filter_map(|runs| mean(runs.iter().filter_map(|record| of(record)))))
         };
+        let has_criteria =
+            |record: &&TrialRecord| record.checks.iter().any(|check| check.scale == Some(Scale::OneToFive));
+        let is_silent = |record: &&TrialRecord| matches!(record.verdict, Verdict::NotScored(_));
+        // A mean over some cases would be taken for the mean over all.
+        let mut with_criteria = cases.values().filter(|runs| runs.iter().any(has_criteria));
+        let every_case_has_scores = !with_criteria.any(|runs| runs.iter().all(is_silent));
         let checks = |wanted: fn(&CheckResult) -> bool, of: fn(&CheckResult) -> Option<f64>| {
             over_cases(&|record| mean(record.checks.iter().filter(|check| wanted(check)).filter_map(of)))
         };
@@ -70,6 +76,7 @@ impl Score {
             mean_score: checks(|_| true, met),
             expectation_pass_rate: checks(|_| true, passes),
             average_score: checks(|check| check.scale == Some(Scale::OneToFive), |check| check.score)
+                .filter(|_| every_case_has_scores)
                 .map(|average| (average * 100.0).round() / 100.0),
             rejected: None,
         }

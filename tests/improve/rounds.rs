@@ -27,7 +27,7 @@ fn a_planted_defect_is_mended_in_two_rounds() {
     assert_eq!(analysis["suggestions"].as_array().map(Vec::len), Some(1));
     let theirs = read(&project, "ferry-workspace/rounds/1/skill-creator/analysis.json");
     assert_eq!(theirs["winner_strengths"], analysis["strengths"], "{theirs}");
-    assert_eq!(theirs["comparison_summary"]["winner"], "v1");
+    assert_eq!(theirs["comparison_summary"]["winner"], "B", "the later version");
     assert_eq!(theirs["improvement_suggestions"].as_array().map(Vec::len), Some(1));
     let theirs = read(&project, "ferry-workspace/skill-creator/history.json");
     assert_eq!(

@@ -43,6 +43,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         scripted,
         command: std::env::args().skip(1).collect(),
         folder: std::env::current_dir().unwrap_or_default(),
+        project: run_dir.project().unwrap_or_default(),
         notices,
         graded_from: None,
         earlier_skill: None,

@@ -162,6 +162,11 @@ fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), Strin
         "A" => Label::A,
         _ => Label::B,
     };
+    let expected = || pairing.criteria.iter().map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
+    if let Some(missing) = pairing.criteria.iter().find(|of| answer["scores"].get(&of.id).is_none()) {
+        let id = &missing.id;
+        return Err(format!("\"scores\" has no \"{id}\"; it must have a score for each of: {}", expected()));
+    }
     let mut scores = Scores::new();
     for Criterion { id, .. } in &pairing.criteria {
         let score = |label: &str| {

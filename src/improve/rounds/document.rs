@@ -35,6 +35,18 @@ pub struct Improved {
     pub seconds: f64,
 }
 
+impl Improved {
+    /// The program's exit code. Rounds that could not be decided because cases have no answer are no success,
+    /// unless the target was reached without them.
+    pub fn exit(&self) -> u8 {
+        let undecided = self.stopped != Stopped::Target && self.rounds.iter().any(|round| round.unanswered);
+        match self.stopped.exit() {
+            0 if undecided => 3,
+            exit => exit,
+        }
+    }
+}
+
 /// Why a loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -80,7 +92,14 @@ pub struct Round {
     pub version: Option<u32>,
     pub accepted: bool,
     pub why: String,
+    /// The share of runs that passed, a mean over the cases that have an answer.
     pub pass_rate: Option<f64>,
+    /// How many runs of the version passed, failed, and have no answer.
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+    /// Whether it was refused because a case has no answer, of this version or of the best so far.
+    pub unanswered: bool,
     /// The change of the pass rate on the tuning cases.
     pub tuning: Estimate,
     /// The same on the held-out cases.

@@ -6,7 +6,7 @@
 mod document;
 mod means;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -21,7 +21,8 @@ use super::journal::{Journal, Spent};
 use super::{
     Contents, Draft, Score, Split, Versions, VersionsError, difference, files, gradings, skill_creator,
 };
-use crate::model::{Estimate, Noise, TrialRecord};
+use crate::judge::cut;
+use crate::model::{Estimate, Noise, TrialRecord, counted};
 use crate::skill::Skill;
 use crate::store::RunDir;
 
@@ -42,6 +43,9 @@ pub struct Options {
 
 /// So many rounds in a row without anything better are enough.
 const MOST_FLAT: u32 = 2;
+
+/// The step in which the skill runs as it was found.
+const BASELINE_RUN: &str = "examine 0";
 
 pub struct Loop<'l> {
     pub versions: &'l Versions,
@@ -171,7 +175,7 @@ impl<'l> Loop<'l> {
             }
             let candidate = self.candidate(&best, &proposal, round)?.filter(|version| tried.insert(*version));
             let Some(version) = candidate else {
-                self.report(round, None, &untried(&proposal), None, None, proposal);
+                self.report(round, None, &untried(&proposal), None, proposal);
                 flat += 1;
                 if flat == MOST_FLAT {
                     return Ok(Stopped::Flat);
@@ -186,7 +190,7 @@ impl<'l> Loop<'l> {
                 false => (best.clone(), candidate.clone()),
             };
             flat = if decision.accepted { 0 } else { flat + 1 };
-            self.report(round, Some(version), &decision, candidate.pass_rate, looks.verdict, proposal);
+            self.report(round, Some(&candidate), &decision, looks.verdict, proposal);
             best = winner.clone();
             self.state.best = Some(winner.clone());
             let stopped = match () {
@@ -212,7 +216,7 @@ impl<'l> Loop<'l> {
             let taken = this.versions.snapshot("baseline").map_err(Halt::failed)?;
             Ok(Spent { value: taken.version, cost_usd: Some(0.0) })
         })?;
-        let tried = self.examined(version, "examine 0")?;
+        let tried = self.examined(version, BASELINE_RUN)?;
         self.keep_score(&tried, None)?;
         Ok(tried)
     }
@@ -251,7 +255,7 @@ impl<'l> Loop<'l> {
             let run = RunDir::new_id(jiff::Timestamp::now());
             this.journal.begin(&run).map_err(Halt::failed)?;
             let Spent { value, cost_usd } = this.means.examine(&files, &run, left)?;
-            let run = value.and_then(|()| this.answered(version, run));
+            let run = value.and_then(|()| this.answered(version, run, step == BASELINE_RUN));
             if run.is_err() {
                 // What finished is not run again, and so must not be free the next time.
                 this.journal.lose(cost_usd, began.elapsed().as_secs_f64()).map_err(Halt::failed)?;
@@ -265,14 +269,27 @@ impl<'l> Loop<'l> {
     }
 
     /// A run, if it says anything at all. One that does not says nothing against the version either: the
-    /// model or the machine failed, and the next start tries again.
-    fn answered(&mut self, version: u32, run: String) -> Result<String, Halt> {
-        match Score::of(&run, &self.means.records(&run)?).pass_rate {
-            Some(_) => Ok(run),
-            None => {
-                Err(Halt::failed(format!("no run of v{version} gave an answer; see practicum show {run}")))
-            }
+    /// model or the machine failed, and the next start tries again. The baseline needs an answer for every
+    /// case: nothing could be shown to be better than what was not measured.
+    fn answered(&mut self, version: u32, run: String, needs_every_case: bool) -> Result<String, Halt> {
+        let mut answers: BTreeMap<(String, String), bool> = BTreeMap::new();
+        for record in self.means.records(&run)? {
+            let is_scored = record.is_conclusive();
+            *answers.entry((record.suite, record.case)).or_default() |= is_scored;
         }
+        let silent: Vec<&str> =
+            answers.iter().filter(|(_, answered)| !**answered).map(|((_, case), _)| case.as_str()).collect();
+        let what = match silent.len() {
+            none if none == answers.len() => format!("no run of v{version} gave an answer"),
+            0 => return Ok(run),
+            _ if !needs_every_case => return Ok(run),
+            count => format!(
+                "{} of v{version} have no answer ({}), so nothing could be shown to be better",
+                counted(count, "case"),
+                cut(&silent.join(", "), 200)
+            ),
+        };
+        Err(Halt::failed(format!("{what}; see practicum show {run}")))
     }
 
     fn compared(&mut self, best: &Tried, candidate: &Tried, round: u32) -> Result<Looks, Halt> {
@@ -332,14 +349,15 @@ impl<'l> Loop<'l> {
     fn report(
         &mut self,
         round: u32,
-        version: Option<u32>,
+        candidate: Option<&Tried>,
         decision: &Decision,
-        pass_rate: Option<f64>,
         blind: Option<crate::model::Compared>,
         proposal: Proposal,
     ) {
         let word = if decision.accepted { "accepted" } else { "not accepted" };
+        let version = candidate.map(|tried| tried.examined.version);
         let tried = version.map_or_else(|| "nothing new to try".to_owned(), |version| format!("v{version}"));
+        let score = Score::of("", candidate.map_or(&[][..], |tried| &tried.records));
         for refused in &proposal.refused {
             self.means.tell(&format!("refused, {}: {}", refused.suggestion.area, refused.why));
         }
@@ -349,7 +367,11 @@ impl<'l> Loop<'l> {
             version,
             accepted: decision.accepted,
             why: decision.why.clone(),
-            pass_rate,
+            pass_rate: score.pass_rate,
+            passed: score.passed,
+            failed: score.failed,
+            not_scored: score.not_scored,
+            unanswered: decision.unanswered,
             tuning: decision.tuning,
             held_out: decision.held_out,
             blind,
@@ -425,7 +447,7 @@ fn untried(proposal: &Proposal) -> Decision {
         (false, _) => "what was proposed was tried before",
     };
     let none = Estimate::undefined(0);
-    Decision { accepted: false, why: why.to_owned(), tuning: none, held_out: none }
+    Decision { accepted: false, why: why.to_owned(), unanswered: false, tuning: none, held_out: none }
 }
 
 fn described_in(files: &Path) -> usize {

@@ -164,10 +164,11 @@ impl Benchmark {
         } else if graded.silent > 0 {
             let silent = graded.silent;
             self.notes.push(format!(
-                "eval {id} ({name}), {configuration}, run {attempt}: {silent} expectations have no answer"
+                "eval {id} ({name}), {configuration}, run {attempt} has no grading: {} without an answer",
+                crate::model::counted(silent, "expectation")
             ));
         }
-        if graded.expectations.is_empty() {
+        if !graded.is_whole() {
             return;
         }
         for expectation in &graded.expectations {
@@ -201,7 +202,9 @@ impl Benchmark {
 
     pub fn document(&self, shape: Shape) -> Value {
         match shape {
-            Shape::Agentskills => json!({"run_summary": self.run_summary(shape)}),
+            Shape::Agentskills if self.notes.is_empty() => json!({"run_summary": self.run_summary(shape)}),
+            // Runs that are in no mean must not go unnoticed.
+            Shape::Agentskills => json!({"run_summary": self.run_summary(shape), "notes": self.notes}),
             Shape::SkillCreator => json!({
                 "metadata": self.metadata(),
                 "runs": self.runs,
@@ -215,13 +218,12 @@ impl Benchmark {
     /// that vary, and runs without an answer.
     fn all_notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let before = BASELINES.iter().find_map(|name| self.measures.get_key_value(*name));
-        if let (Some(after), Some((name, before))) = (self.measures.get(EXAMINED), before) {
-            let change = delta(before, after, Shape::SkillCreator);
+        if let Some((name, before, after)) = self.compared() {
+            let change = delta(&before, &after, Shape::SkillCreator);
             let (rate, old_rate) = (mean(&after.pass_rate), mean(&before.pass_rate));
             let (seconds, tokens) = (&change["time_seconds"], &change["tokens"]);
             notes.push(format!(
-                "{EXAMINED} meets {:.0} % of its expectations, {name} {:.0} %; the difference for a run is {} s and {} tokens",
+                "{EXAMINED} meets {:.0} % of the expectations that both have, {name} {:.0} %; the difference for a run is {} s and {} tokens",
                 rate * 100.0,
                 old_rate * 100.0,
                 seconds.as_str().unwrap_or_default(),
@@ -249,11 +251,43 @@ impl Benchmark {
             let figures = measures.all().map(|(measure, values)| (measure.to_owned(), spread(values, shape)));
             summary.insert(name.clone(), Value::Object(figures.into_iter().collect()));
         }
-        let before = BASELINES.iter().find_map(|name| self.measures.get(*name));
-        if let (Some((_, after)), Some(before)) = (after, before) {
-            summary.insert("delta".to_owned(), delta(before, after, shape));
+        if let Some((_, before, after)) = self.compared() {
+            summary.insert("delta".to_owned(), delta(&before, &after, shape));
         }
         Value::Object(summary)
+    }
+
+    /// The configuration to compare with, and what both measured, with the pass rates of the expectations that
+    /// both have: whether the skill is activated is asked in one only, and is no difference between them.
+    fn compared(&self) -> Option<(&'static str, Measures, Measures)> {
+        let (name, before) = BASELINES.iter().find_map(|name| Some((*name, self.measures.get(*name)?)))?;
+        let after = self.measures.get(EXAMINED)?;
+        let shared: BTreeSet<(u32, &str)> = self
+            .answers
+            .by_expectation
+            .iter()
+            .filter(|(_, by)| by.contains_key(name) && by.contains_key(EXAMINED))
+            .map(|((id, _, text), _)| (*id, text.as_str()))
+            .collect();
+        let rates = |configuration: &str| {
+            let runs = self.runs.iter().filter(|run| run["configuration"] == *configuration);
+            let rate = |run: &Value| {
+                let id = run["eval_id"].as_u64().and_then(|id| u32::try_from(id).ok())?;
+                let of_run = run["expectations"].as_array()?.iter();
+                let of_run =
+                    of_run.filter(|of| shared.contains(&(id, of["text"].as_str().unwrap_or_default())));
+                let answers: Vec<bool> = of_run.map(|of| of["passed"] == true).collect();
+                let passed = answers.iter().filter(|passed| **passed).count();
+                (!answers.is_empty()).then(|| passed as f64 / answers.len() as f64)
+            };
+            runs.filter_map(rate).collect::<Vec<f64>>()
+        };
+        let with_rates = |of: &Measures, configuration: &str| Measures {
+            pass_rate: rates(configuration),
+            time_seconds: of.time_seconds.clone(),
+            tokens: of.tokens.clone(),
+        };
+        Some((name, with_rates(before, name), with_rates(after, EXAMINED)))
     }
 }
 

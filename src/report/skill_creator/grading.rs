@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Shape;
 use crate::model::{CheckResult, Claim, Step, TrialRecord, Verdict};
+use crate::report::left_behind;
 use crate::report::markup::cut;
 use crate::report::results::{Questions, Results};
 use crate::report::{printable, when};
@@ -26,10 +27,17 @@ pub struct Graded {
     pub passed: usize,
     /// How many have no answer.
     pub silent: usize,
+    /// Whether the trial has a verdict.
+    is_scored: bool,
     suggestions: Vec<Value>,
 }
 
 impl Graded {
+    /// Whether every expectation has an answer: a rate of some of them would be taken for the rate of all.
+    pub fn is_whole(&self) -> bool {
+        self.is_scored && self.silent == 0 && !self.expectations.is_empty()
+    }
+
     pub fn pass_rate(&self) -> f64 {
         self.passed as f64 / self.expectations.len().max(1) as f64
     }
@@ -58,6 +66,10 @@ pub struct Metrics {
     /// Of its answer and of those of its files that are text.
     output_chars: usize,
     transcript_chars: usize,
+    /// What the agent counted of its own work, if it left that.
+    own: Option<Map<String, Value>>,
+    /// What the agent wrote for the user to look at, if it left that.
+    user_notes: Option<String>,
 }
 
 impl Metrics {
@@ -67,7 +79,9 @@ impl Metrics {
 }
 
 pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
-    let mut graded = Graded { expectations: Vec::new(), passed: 0, silent: 0, suggestions: Vec::new() };
+    let is_scored = !matches!(record.verdict, Verdict::NotScored(_));
+    let (expectations, suggestions) = (Vec::new(), Vec::new());
+    let mut graded = Graded { expectations, passed: 0, silent: 0, is_scored, suggestions };
     for check in &record.checks {
         let wording = questions.wording(&record.suite, &record.case, &check.check);
         let text = said(wording.unwrap_or(&check.check));
@@ -127,6 +141,8 @@ pub fn metrics(results: &Results, record: &TrialRecord) -> Metrics {
         files: kept.iter().map(|(name, _)| cut(&printable(name), 300)).collect(),
         output_chars: written.filter_map(|path| characters_in(&path)).sum(),
         transcript_chars: said,
+        own: left_behind::metrics(&folder),
+        user_notes: left_behind::user_notes(&folder),
     }
 }
 
@@ -161,7 +177,7 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
     let mut timing = json!({
         "total_tokens": tokens,
         "duration_ms": milliseconds,
-        "total_duration_seconds": seconds,
+        "total_duration_seconds": total_seconds(record),
         "executor_duration_seconds": seconds,
     });
     let mut period = |who: &str, started: Option<&str>, seconds: Option<f64>| {
@@ -182,6 +198,11 @@ pub fn timing(results: &Results, record: &TrialRecord, shape: Shape) -> Value {
     timing
 }
 
+/// How long the run and its judge worked together.
+fn total_seconds(record: &TrialRecord) -> f64 {
+    rounded(record.seconds + record.judged_by.as_ref().map_or(0.0, |by| by.seconds), 3)
+}
+
 pub fn tokens(record: &TrialRecord) -> u64 {
     let usage = record.usage;
     usage.input + usage.output + usage.cache_read + usage.cache_write
@@ -198,17 +219,14 @@ pub fn document(record: &TrialRecord, graded: &Graded, metrics: &Metrics, shape:
             document.insert("summary".to_owned(), graded.summary());
             document.insert("execution_metrics".to_owned(), execution_metrics(metrics));
             let seconds = rounded(record.seconds, 3);
-            let mut timing = json!({"executor_duration_seconds": seconds, "total_duration_seconds": seconds});
+            let mut timing = json!({"executor_duration_seconds": seconds, "total_duration_seconds": total_seconds(record)});
             if let Some(seconds) = record.judged_by.as_ref().map(|by| by.seconds) {
                 timing["grader_duration_seconds"] = json!(rounded(seconds, 3));
             }
             document.insert("timing".to_owned(), timing);
             document.insert("claims".to_owned(), record.remarks.claims.iter().map(claim).collect());
-            let review: Vec<String> = record.notes.iter().map(|note| said(note)).collect();
-            document.insert(
-                "user_notes_summary".to_owned(),
-                json!({"uncertainties": [], "needs_review": review, "workarounds": []}),
-            );
+            document
+                .insert("user_notes_summary".to_owned(), user_notes(record, metrics.user_notes.as_deref()));
             let uncovered = said(&record.remarks.uncovered.join("\n"));
             if !graded.suggestions.is_empty() || !uncovered.is_empty() {
                 document.insert(
@@ -226,7 +244,32 @@ fn claim(of: &Claim) -> Value {
     json!({"claim": said(&of.claim), "type": "factual", "verified": of.verified, "evidence": said(&of.evidence)})
 }
 
+/// What the agent noted for the user, by its headings, and what this program noted of the run. What is under no
+/// documented heading is to be reviewed.
+fn user_notes(record: &TrialRecord, left: Option<&str>) -> Value {
+    let (mut uncertainties, mut needs_review, mut workarounds) = (Vec::new(), Vec::new(), Vec::new());
+    let mut heading = String::new();
+    for line in left.unwrap_or_default().lines().map(str::trim).filter(|line| !line.is_empty()) {
+        if let Some(words) = line.strip_prefix('#') {
+            heading = words.to_lowercase();
+            continue;
+        }
+        let part = match () {
+            () if heading.contains("uncertain") => &mut uncertainties,
+            () if heading.contains("workaround") => &mut workarounds,
+            () => &mut needs_review,
+        };
+        part.push(said(line.trim_start_matches(['-', '*']).trim()));
+    }
+    needs_review.extend(record.notes.iter().map(|note| said(note)));
+    json!({"uncertainties": uncertainties, "needs_review": needs_review, "workarounds": workarounds})
+}
+
 fn execution_metrics(of: &Metrics) -> Value {
+    // What the agent left is the file in its outputs, and both must say the same.
+    if let Some(own) = &of.own {
+        return Value::Object(own.clone());
+    }
     json!({
         "tool_calls": of.tools,
         "total_tool_calls": of.tool_calls(),

@@ -1,7 +1,8 @@
 //! What skill-creator and agentskills.io write about a run, for the viewers people already have: one
 //! folder is one iteration.
 //!
-//! Both know only passed and failed, so that what has no answer is in no file but the notes.
+//! Both know only passed and failed, so that a run with an expectation without an answer has no grading and is
+//! in no mean; the notes of the benchmark name it.
 
 mod benchmark;
 mod grading;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use self::benchmark::Benchmark;
 use self::numbers::Numbers;
 use super::results::Questions;
-use super::{Form, Report, Results, printable};
+use super::{Form, Report, Results, left_behind, printable};
 use crate::model::{Arm, CaseSummary, CheckSummary, TrialRecord};
 
 pub static REPORT: Report = Report {
@@ -112,12 +113,18 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
                 // The viewer looks for the prompt here and in the folder above.
                 put(&run.join("eval_metadata.json"), &metadata)?;
                 // A file of the agent's keeps its name.
-                if !results.folder(&record).join("files/metrics.json").exists() {
+                if !outputs.join("metrics.json").exists()
+                    || !left_behind::is_there(&results.folder(&record), "metrics.json")
+                {
                     put(&outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
                 }
             }
-            if !graded.expectations.is_empty() {
-                put(&run.join("grading.json"), &grading::document(&record, &graded, &metrics, shape))?;
+            let grading = run.join("grading.json");
+            if graded.is_whole() {
+                put(&grading, &grading::document(&record, &graded, &metrics, shape))?;
+            } else if grading.symlink_metadata().is_ok() {
+                // One that an earlier run left here would be taken for this run's.
+                std::fs::remove_file(&grading)?;
             }
             let eval = Eval { id, name: &name };
             benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
@@ -179,7 +186,9 @@ fn copy_outputs(trial: &Path, to: &Path) -> std::io::Result<()> {
         let Ok(entry) = entry else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
         let Some(below) = entry.path().strip_prefix(&files).ok().filter(|_| is_file) else { continue };
-        let target = to.join(below);
+        // What the agent put into a folder for outputs is in this one, unless it used the name twice.
+        let inner = below.strip_prefix("outputs").ok().filter(|inner| !files.join(inner).exists());
+        let target = to.join(inner.unwrap_or(below));
         if let Some(folder) = target.parent() {
             std::fs::create_dir_all(folder)?;
         }
