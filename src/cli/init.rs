@@ -7,6 +7,7 @@ use crate::dialects::{self, Place, RaisedFile};
 use crate::first_evals::{self, Draft};
 use crate::intake::{self, Ask};
 use crate::model::RelPath;
+use crate::report::safe;
 use crate::settings::project_root;
 use crate::skill::{self, Skill};
 use crate::tree::to_yaml;

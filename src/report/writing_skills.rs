@@ -75,7 +75,7 @@ fn write_skill(
     let mut names = BTreeSet::new();
     let mut moved: BTreeMap<u32, usize> = BTreeMap::new();
     let of_skill = results.summary.cases.iter().filter(|case| is_of_skill(&case.suite));
-    let ran: BTreeSet<&str> = of_skill.map(|case| case.case.as_str()).collect();
+    let ran: BTreeSet<&str> = of_skill.map(|case| case.id.as_str()).collect();
     for trial in results.all_trials() {
         let record = trial?;
         let suite = &record.suite;
