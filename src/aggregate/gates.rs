@@ -26,18 +26,20 @@ struct Figure {
     missing: (u64, u64),
 }
 
+/// Cases with what was counted of them.
+type Cases<'t> = Vec<(&'t CaseKey, &'t CaseTally)>;
+
 impl Tally {
     /// The results of a gate: one for each agent and model that the suite ran with, so that a good agent cannot hide
     /// a bad one. `gates` are those of the whole run.
     pub(super) fn gate(&self, SuiteGate { suite, gate }: &SuiteGate, gates: &[SuiteGate]) -> Vec<GateResult> {
-        let of_suite: Vec<(&CaseKey, &CaseTally)> =
-            self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
+        let of_suite: Cases<'_> = self.cases.iter().filter(|(key, _)| key.suite == *suite).collect();
         // A suite that ran only without its skill has a gate only if the user asked for one.
         let is_baseline = !of_suite.iter().any(|(key, _)| key.is_examined());
         let has_own_gate = gates
             .iter()
             .any(|other| other.suite == *suite && other.gate.name == GateName::ActivationCasesPass);
-        let mut by_agent: BTreeMap<(&str, Option<&str>), Vec<(&CaseKey, &CaseTally)>> = BTreeMap::new();
+        let mut by_agent: BTreeMap<(&str, Option<&str>), Cases<'_>> = BTreeMap::new();
         for (key, case) in of_suite.into_iter().filter(|(key, _)| is_baseline || key.is_examined()) {
             by_agent.entry((&key.agent, key.model.as_deref())).or_default().push((key, case));
         }
@@ -64,7 +66,7 @@ impl Tally {
         suite: &str,
         gate: &Gate,
         agent: Option<String>,
-        cases: Vec<(&CaseKey, &CaseTally)>,
+        cases: Cases<'_>,
         has_own_gate: bool,
     ) -> GateResult {
         // Nobody knows what trials would have shown that were not run.
@@ -115,10 +117,7 @@ impl Tally {
 }
 
 /// The cases that say whether a skill must be activated, or the others; all, where there are only such ones.
-fn only<'c>(
-    cases: Vec<(&'c CaseKey, &'c CaseTally)>,
-    about_activation: bool,
-) -> Vec<(&'c CaseKey, &'c CaseTally)> {
+fn only<'c>(cases: Cases<'c>, about_activation: bool) -> Cases<'c> {
     let is_wanted = |case: &CaseTally| case.activity.expect.is_some() == about_activation;
     match cases.iter().any(|(_, case)| is_wanted(case)) {
         true => cases.into_iter().filter(|(_, case)| is_wanted(case)).collect(),
