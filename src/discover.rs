@@ -303,11 +303,10 @@ fn of_command(file: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Resul
         let files = ENDINGS.map(|ending| place.join(format!("{name}{ending}")));
         let own_folder = place.join(name);
         searched.push(place);
-        let there = match files.iter().find(|file| file.is_file()) {
-            Some(suite) => named(suite, searched)?,
-            None if own_folder.is_dir() => below(&own_folder),
-            None => Below::default(),
-        };
+        let mut there = if own_folder.is_dir() { below(&own_folder) } else { Below::default() };
+        for suite in files.iter().filter(|file| file.is_file()) {
+            there.found.extend(named(suite, searched)?.found);
+        }
         if !there.found.is_empty() {
             return Ok(Below { found: for_skill(there.found, file), ..there });
         }

@@ -110,7 +110,8 @@ fn a_model_of_nobodys_is_found_out_before_an_agent_is_paid() {
     assert!(!project.path().join(".practicum/runs").exists());
     project.run(&[&args[..], &["--no-judge"]].concat()).exits(3);
     project.run(&[&args[..], &["--grading-provider", "openai"]].concat()).exits(3);
-    project.run(&["check", "."]).exits(0);
+    let found = project.run(&["check", "."]).exits(2).stdout;
+    assert!(found.contains("unknown-judge"), "{found}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ impl Summary {
                 "nothing was tested: every case accepts that the skill is activated and that it is not"
             }
             (false, true) => "the skill was not staged, so this is a baseline",
-            (false, false) => "what failed could not fail the run",
+            (false, false) => "no gate covers the trials that failed",
         }
     }
 

@@ -12,7 +12,7 @@ use crate::model::{Arm, Digest, Scale, TYPE_ALIGNMENT, TrialRecord, counted};
 use crate::skill::{SKILL_FILE, Skill, tidy};
 use crate::store::{RunSkill, SKILLS};
 use crate::tree::read_bounded;
-use crate::versions::{Contents, GradedSkill, Ledger, Score};
+use crate::versions::{Contents, GradedSkill, Ledger};
 
 /// The files of writing-skills: a grading of each run whose criteria have scores from 1 to 5, and the
 /// history of the versions that ran.
@@ -110,11 +110,8 @@ fn write_skill(
     for (version, records) in graded_trials {
         let mut scores = scores_in(&gradings, version)?;
         for record in &records {
-            // What was just graded is known more exactly than its file says.
-            let score = Grading::of(record, version, &ConventionCompliance::unknown(""))
-                .and_then(|grading| grading.overall_score)
-                .and_then(|_| Score::of("", [record]).average_score);
-            scores.entry(record.case.clone()).or_default().insert(record.attempt, score);
+            // A grading's file has whole scores, and the record the mean of several judges.
+            scores.entry(record.case.clone()).or_default().insert(record.attempt, mean_score(record));
         }
         let missing: BTreeSet<String> = cases_with_criteria(results, is_of_skill)
             .into_iter()
@@ -145,6 +142,13 @@ fn write_skill(
         format!("{gradings} of v{version} from an earlier run moved to {EARLIER}")
     }));
     Ok(notes)
+}
+
+/// The mean score of the criteria from 1 to 5. `None` where one of them has no score.
+fn mean_score(record: &TrialRecord) -> Option<f64> {
+    let criteria = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+    let scores = criteria.map(|check| check.score).collect::<Option<Vec<f64>>>()?;
+    (!scores.is_empty()).then(|| scores.iter().sum::<f64>() / scores.len() as f64)
 }
 
 /// Where gradings of a version go that a later run of this version replaces, in the folder of gradings.

@@ -118,13 +118,14 @@ fn a_skill_without_versions_has_its_commit_named_while_it_is_just_that() {
 }
 
 #[test]
-fn a_skill_that_changed_since_is_not_kept_for_the_version_that_ran() {
+fn a_skill_that_changed_since_is_kept_as_it_was_graded() {
     let project = alt_text();
     project.run(&["run", ".", "-q", "--agent", "builtin", "--script", "script.yaml"]).exits(0);
     project.write(SKILL, &format!("{}\nMore.\n", read(&project, SKILL)));
     reported_into(&project, "out");
     assert_eq!(versions(&project, "out"), [version(0, "baseline", false, true)]);
-    assert!(!project.path().join("out/v0/skill").exists(), "these are not the files that were graded");
+    let kept = read(&project, "out/v0/skill/SKILL.md");
+    assert!(!kept.contains("More."), "these are not the files that were graded");
 }
 
 #[test]

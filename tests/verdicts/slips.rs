@@ -167,11 +167,12 @@ fn evals_behind_links_and_other_endings_are_not_passed_over_in_silence() {
     project.write("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n");
     std::os::unix::fs::symlink("../real", project.path().join("sk/linked")).expect("a link");
     std::os::unix::fs::symlink("nowhere.yaml", project.path().join("sk/gone.yaml")).expect("a link");
-    let ran = project.run(&["run", "sk", "--agent", "own", "--repeat", "1"]).exits(1);
-    assert!(ran.stdout.contains("1 of 2 trials passed"), "{}", ran.stdout);
-    for skipped in ["sk/linked", "sk/gone.yaml"] {
-        assert!(ran.stderr.contains(skipped), "{skipped}: {}", ran.stderr);
-    }
+    let run = ["run", "sk", "--agent", "own", "--repeat", "1"];
+    let refused = project.run(&run).exits(2).stderr;
+    assert!(refused.contains("sk/gone.yaml"), "{refused}");
+    std::fs::remove_file(project.path().join("sk/gone.yaml")).expect("removed");
+    let ran = project.run(&run).exits(1);
+    assert!(ran.stdout.contains("1 of 3 trials passed"), "{}", ran.stdout);
 }
 
 /// The problems that `check` finds in a file, as "severity: message (help)".
@@ -222,7 +223,8 @@ fn cases_under_an_unknown_key_are_not_lost_in_silence() {
     ));
     for (key, path, text, count) in files {
         let (project, found) = problems(path, &text);
-        let told = format!("warning: {count} below \"{key}\"");
+        let severity = if path == "suite.json" { "error" } else { "warning" };
+        let told = format!("{severity}: {count} below \"{key}\"");
         assert!(found.iter().any(|one| one.starts_with(&told)), "{key}: {found:#?}");
         let ran = project.run(&["run", path, "--dry-run"]);
         assert!(ran.stderr.contains(&format!("{count} below \"{key}\"")), "{key}: {}", ran.stderr);

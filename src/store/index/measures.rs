@@ -71,6 +71,15 @@ impl Metric {
         }
     }
 
+    /// Which trials there must be some of, so that the number says anything. Without a case that must not activate
+    /// the skill, no activation can be wrong.
+    fn needs(self) -> &'static str {
+        match self {
+            Metric::Precision => "ended = 'finished' AND expect = 'must_not' AND fired IS NOT NULL",
+            _ => "1",
+        }
+    }
+
     /// A sum over trials and what it is divided by. Activation counts only where the agent came to
     /// its end, as in a summary.
     fn sums(self) -> (&'static str, &'static str) {
@@ -126,7 +135,7 @@ pub struct Point {
 impl Index {
     /// A number of each of the newest runs that have trials in scope, the oldest first.
     pub fn points(&self, metric: Metric, scope: &Scope, runs: usize) -> Result<Vec<Point>, IndexError> {
-        let (sum, whole) = metric.sums();
+        let ((sum, whole), needs) = (metric.sums(), metric.needs());
         let mut conditions = String::from("1");
         let mut values = Vec::new();
         let parts =
@@ -149,14 +158,14 @@ impl Index {
                  SELECT n, id, started FROM runs
                  WHERE {of_run} AND not_in_history IS NULL AND EXISTS (SELECT 1 FROM trials WHERE run = runs.n AND {conditions})
                  ORDER BY id DESC LIMIT ?)
-             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0)
+             SELECT newest.id, newest.started, total({sum}), ifnull(sum({whole}), 0), ifnull(max({needs}), 0)
              FROM newest JOIN trials ON trials.run = newest.n
              WHERE {conditions} GROUP BY newest.n ORDER BY newest.id DESC"
         );
         let mut query = self.db.prepare(&sql)?;
         let rows = query.query_map(params_from_iter(values), |row| {
             let (sum, whole): (f64, i64) = (row.get(2)?, row.get(3)?);
-            let value = (whole > 0).then(|| sum / whole as f64);
+            let value = (whole > 0 && row.get(4)?).then(|| sum / whole as f64);
             Ok(Point { run: row.get(0)?, started: row.get(1)?, value, n: whole.unsigned_abs() })
         })?;
         let mut points: Vec<Point> = rows.collect::<Result<_, _>>()?;
