@@ -20,7 +20,6 @@ mod unfit_fixtures;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-pub use judges::unknown as unknown_judge;
 pub use judges::{Bench, need_judges};
 pub use left_behind::{left_behind, links_of_overlays};
 pub use means::{Shared, adviser, means, scripted};

@@ -110,8 +110,9 @@ fn a_model_of_nobodys_is_found_out_before_an_agent_is_paid() {
     assert!(!project.path().join(".practicum/runs").exists());
     project.run(&[&args[..], &["--no-judge"]].concat()).exits(3);
     project.run(&[&args[..], &["--grading-provider", "openai"]].concat()).exits(3);
-    let found = project.run(&["check", "."]).exits(2).stdout;
-    assert!(found.contains("unknown-judge"), "{found}");
+    // clauditor loads such a spec, because the command line may name another model.
+    let found = project.run(&["check", "."]).exits(0).stdout;
+    assert!(found.contains("unknown-provider"), "{found}");
 }
 
 #[test]

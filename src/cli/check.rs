@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use super::evals::Evals;
 use super::{colour, complain, counted, environment, print, print_json};
@@ -7,7 +7,7 @@ use crate::intake::{self, Reading};
 use crate::model::{Diagnostic, Lowered, Severity};
 use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, safe, shown_path};
 use crate::self_test::self_test;
-use crate::settings::{Layers, Settings, project_root};
+use crate::settings::project_root;
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -50,7 +50,6 @@ fn check(args: &Args) -> anyhow::Result<u8> {
     let mut told = BTreeSet::new();
     reading.files.iter_mut().for_each(|file| look_at_skills(file, named, &mut told));
     reading.refuse_missing_files();
-    refuse_unknown_judges(&mut reading, args)?;
     if args.self_test {
         reading.files.iter_mut().for_each(test_itself);
     }
@@ -95,20 +94,6 @@ fn look_at_skills(file: &mut Loaded, named: bool, told: &mut BTreeSet<String>) {
             diagnostics.warning_help("link-not-staged", None, told, "copy what it leads to into the overlay");
         }
     }
-}
-
-/// Makes errors of judges whose provider a run could not tell.
-fn refuse_unknown_judges(reading: &mut Reading, args: &Args) -> anyhow::Result<()> {
-    let layers = Layers::read(BTreeMap::new(), environment(), &args.evals.project())
-        .map_err(intake::IntakeError::from)?;
-    for Loaded { lowered, .. } in &mut reading.files {
-        let Some(suite) = &lowered.suite else { continue };
-        let settings = Settings::resolve(&layers, suite).map_err(intake::IntakeError::from)?;
-        if let Some(told) = intake::unknown_judge(&settings, suite) {
-            lowered.diagnostics.error("unknown-judge", None, told);
-        }
-    }
-    Ok(())
 }
 
 fn test_itself(file: &mut Loaded) {

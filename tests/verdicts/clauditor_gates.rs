@@ -147,21 +147,6 @@ fn what_is_wrong_with_a_path_or_name_is_said() {
 }
 
 #[test]
-fn a_judge_that_a_run_refuses_is_not_ok_in_check() {
-    let project = project(&json!({
-        "grading_model": "llama-3", "grading_criteria": [{"id": "c", "criterion": "Says Bib"}],
-    }));
-    run(&project, &[]).exits(2);
-    let checked = project.run(&["check"]).exits(2);
-    assert!(checked.stdout.contains("llama-3"), "{}", checked.stdout);
-    // Without anything to be judged, nobody is asked.
-    let project = self::project(&json!({
-        "grading_model": "llama-3", "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
-    }));
-    project.run(&["check"]).exits(0);
-}
-
-#[test]
 fn a_plan_is_shown_without_its_agent() {
     let project = project(&json!({"assertions": [{"id": "a", "type": "contains", "needle": "Bib"}]}));
     project.write(
