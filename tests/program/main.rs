@@ -1,0 +1,34 @@
+//! The commands of the program, run as a person would run them.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod activation;
+mod bad_input;
+mod blind;
+mod commands;
+mod compare;
+mod docs;
+mod documented_shapes;
+mod examples;
+mod flags;
+mod grade;
+mod history;
+mod lint;
+mod login;
+mod never;
+mod noise;
+mod power;
+mod predicted;
+mod probe;
+mod propose;
+mod readme;
+mod resume;
+mod retry;
+mod schema;
+mod shell;
+mod suggest;
+mod terminal;
+mod versions;
+mod viewer;
+mod which_evals;
