@@ -3,50 +3,17 @@
 // They panic when nobody reads any more, and a run must not end with its reader.
 #![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
 
-pub mod agents;
-pub mod aggregate;
-pub mod builtin;
-pub mod captured;
 pub mod cli;
-pub mod compare;
-pub mod dialects;
-pub mod discover;
-pub mod event;
-pub mod first_evals;
-pub mod gateway;
-pub mod git_ref;
-pub mod history;
-pub mod improve;
-pub mod intake;
-pub mod judge;
-pub mod key;
-pub mod lint;
-pub mod llm;
-pub mod marking;
-pub mod model;
-pub mod modes;
-pub mod observe;
-pub mod own_files;
-pub mod pipeline;
-pub mod plan;
-pub mod probe;
-pub mod project_files;
-pub mod quality;
-pub mod recall;
-pub mod report;
-pub mod run;
-pub mod sandbox;
 pub mod schema;
-pub mod score;
-pub mod self_test;
-pub mod serve;
-pub mod settings;
-pub mod skill;
-pub mod stage;
-pub mod stats;
-pub mod store;
 pub mod testing;
-pub mod transcript;
-pub mod tree;
-pub mod versions;
-pub mod web;
+
+pub use practicum_agents::{agents, builtin, gateway, llm};
+pub use practicum_core::{aggregate, compare, event, model, stats, tree};
+pub use practicum_engine::{
+    captured, history, intake, judge, key, marking, modes, observe, pipeline, plan, probe, quality, recall,
+    run, sandbox, self_test, settings, stage, store, transcript,
+};
+pub use practicum_evals::{dialects, discover, first_evals, score, web};
+pub use practicum_improve::improve;
+pub use practicum_results::{report, serve};
+pub use practicum_skills::{git_ref, lint, own_files, project_files, skill, versions};

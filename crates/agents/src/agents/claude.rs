@@ -1,0 +1,444 @@
+//! Claude Code, driven by `claude -p` and its stream of JSON lines.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, LoginFile, ModelAddress, Program, Route, Said, Transcript,
+    refused_by_tool, skill_read_in, skills_read_by,
+};
+use practicum_core::model::{
+    Activated, ActivationEvidence, Refused, RefusedBy, RelPath, Step, ToolCall, Usage,
+};
+
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "claude-stream-json", shows_skills: true, start: || Box::new(Claude::default()) };
+
+/// What it lists of its own. Most are bundled, and gone where it heeds the variable that is set below.
+const OWN_SKILLS: &[&str] = &[
+    "batch",
+    "claude-api",
+    "code-review",
+    "dataviz",
+    "debug",
+    "deep-research",
+    "doctor",
+    "fewer-permission-prompts",
+    "loop",
+    "plugin-authoring",
+    "run",
+    "run-skill-generator",
+    "simplify",
+    "update-config",
+    "verify",
+    "workflow-authoring",
+];
+
+pub fn agent() -> Agent {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    let always = words(&[
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--dangerously-skip-permissions",
+        "--setting-sources",
+        "project",
+        "--strict-mcp-config",
+    ]);
+    let model = words(&["--model", "{model}"]);
+    let append = words(&["--append-system-prompt", "{append_system}"]);
+    let plugin = words(&["--plugin-dir", "{plugin}"]);
+    let tools = words(&["--tools", "{tools}"]);
+    let print = words(&["-p"]);
+    // The dashes keep a prompt that begins with a dash from being read as an option.
+    let prompt = words(&["--", "{prompt}"]);
+    Agent {
+        name: "claude".to_owned(),
+        program: Program::OnPath("claude".to_owned()),
+        first: vec![
+            print.clone(),
+            always.clone(),
+            words(&["--session-id", "{session}"]),
+            model.clone(),
+            append.clone(),
+            plugin.clone(),
+            tools.clone(),
+            prompt.clone(),
+        ],
+        later: vec![print, always, words(&["--resume", "{session}"]), model, append, plugin, tools, prompt],
+        decoder: &STREAM,
+        skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
+        env: [
+            // The CLI refuses to skip permissions as root unless told that it is confined.
+            ("IS_SANDBOX", "1"),
+            ("CLAUDE_CODE_TMPDIR", "{tmp}"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+            // Its sixteen bundled skills would compete with the one under test.
+            ("CLAUDE_CODE_DISABLE_BUNDLED_SKILLS", "1"),
+            // Ten retries would take minutes to admit that the model is gone.
+            ("CLAUDE_CODE_MAX_RETRIES", "2"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
+        pass_env: words(&["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "ANTHROPIC_SMALL_FAST_MODEL"]),
+        credentials: Credentials {
+            variables: words(&["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"]),
+            file: Some(LoginFile {
+                variable: "CLAUDE_CONFIG_DIR",
+                folder: ".claude",
+                name: ".credentials.json",
+            }),
+        },
+        route: Some(Route {
+            base_url: "ANTHROPIC_BASE_URL".to_owned(),
+            suffix: "",
+            key: "ANTHROPIC_API_KEY".to_owned(),
+            models: &[],
+        }),
+        models: vec![ModelAddress::vendor("ANTHROPIC_BASE_URL", "https://api.anthropic.com")],
+        skill_command: Some(|skill, args| format!("/{skill} {args}").trim_end().to_owned()),
+        home_files: None,
+        own_skills: OWN_SKILLS,
+        auto: true,
+    }
+}
+
+#[derive(Default)]
+struct Claude {
+    out: Transcript,
+    /// Tool calls whose result has not come yet, by the id the stream gives them.
+    pending: HashMap<String, usize>,
+    last_text: String,
+    /// Whether the stream told of the session's beginning, so that it tells of the rest too.
+    began: bool,
+    results: u32,
+    assistant_messages: Vec<String>,
+    asked: bool,
+    auth_error: Option<String>,
+    /// Tool calls that the user's rules forbid, by the id the stream gives them.
+    denied: HashSet<String>,
+}
+
+impl Decoder for Claude {
+    fn event(&mut self, event: Value) {
+        match event["type"].as_str() {
+            Some("system") if event["subtype"] == "init" => self.init(&event),
+            // Told before the call's result.
+            Some("system") if event["subtype"] == "permission_denied" => {
+                self.denied.extend(event["tool_use_id"].as_str().map(str::to_owned));
+            }
+            Some("assistant") => self.assistant(&event),
+            Some("user") => self.user(&event),
+            Some("result") => self.result(&event),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Transcript {
+        if self.out.output.is_empty() {
+            self.out.output = self.last_text;
+        }
+        // `--output-format json` prints the result alone, and what led to it is not seen.
+        self.out.hides_tools = !self.began && self.results > 0;
+        self.out
+    }
+}
+
+impl Claude {
+    fn init(&mut self, event: &Value) {
+        let text = |key: &str| event[key].as_str().map(str::to_owned);
+        self.began = true;
+        self.out.session = text("session_id");
+        self.out.model = text("model");
+        self.out.version = text("claude_code_version");
+        let names = |key: &str| -> Option<Vec<String>> {
+            Some(event[key].as_array()?.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        };
+        self.out.skills_listed = names("skills").or(self.out.skills_listed.take());
+        self.out.commands_listed.extend(names("slash_commands").unwrap_or_default());
+    }
+
+    fn assistant(&mut self, event: &Value) {
+        let of_subagent = !event["parent_tool_use_id"].is_null();
+        if event["is_api_error_message"] == true {
+            if event["error"] == "authentication_failed" {
+                self.auth_error = event["message"]["content"][0]["text"].as_str().map(str::to_owned);
+            }
+            return;
+        }
+        if let Some(id) = event["message"]["id"].as_str()
+            && self.assistant_messages.last().is_none_or(|last| last != id)
+        {
+            self.assistant_messages.push(id.to_owned());
+        }
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            match block["type"].as_str() {
+                Some("text") => {
+                    let text = block["text"].as_str().unwrap_or_default().to_owned();
+                    if !of_subagent {
+                        self.last_text = text.clone();
+                        self.out.steps.push(Step::Text(text));
+                    }
+                }
+                Some("tool_use") => {
+                    let name = block["name"].as_str().unwrap_or_default().to_owned();
+                    self.asked |= name == "AskUserQuestion";
+                    if let Some(id) = block["id"].as_str() {
+                        self.pending.insert(id.to_owned(), self.out.steps.len());
+                    }
+                    let call = ToolCall { name, input: block["input"].clone(), result: None, ok: None };
+                    self.out.steps.push(Step::Tool(call));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn user(&mut self, event: &Value) {
+        for block in event["message"]["content"].as_array().into_iter().flatten() {
+            if block["type"] != "tool_result" {
+                continue;
+            }
+            let id = block["tool_use_id"].as_str().unwrap_or_default();
+            let Some(at) = self.pending.remove(id) else { continue };
+            let Some(Step::Tool(call)) = self.out.steps.get_mut(at) else { continue };
+            let ok = block["is_error"] != true;
+            call.ok = Some(ok);
+            call.result = Some(result_text(&block["content"]));
+            if !ok && call.name == "Skill" {
+                let denied = self.denied.contains(id);
+                let by = if denied { RefusedBy::Permissions } else { RefusedBy::SkillTool };
+                let refused = refused_by_tool(call, "skill").map(|refused| Refused { by, ..refused });
+                self.out.refused.extend(refused);
+            }
+            if ok && let Some(activated) = activation(call, &event["tool_use_result"]) {
+                self.out.activated.push(activated);
+            }
+            self.out.activated.extend(read_by_shell(call));
+        }
+    }
+
+    /// Money and tokens by model are those of the whole session, also of the processes that it was
+    /// resumed from.
+    fn result(&mut self, event: &Value) {
+        self.results += 1;
+        let text = event["result"].as_str().unwrap_or_default();
+        self.out.cost_usd = event["total_cost_usd"].as_f64().or(self.out.cost_usd);
+        let by_model = usage_by_model(&event["modelUsage"]);
+        match by_model {
+            Some(usage) => {
+                self.out.usage = usage;
+                self.out.totals_of_session = true;
+            }
+            None => self.out.usage.add(plain_usage(&event["usage"])),
+        }
+        self.out.api_calls = Some(self.assistant_messages.len() as u64);
+        let is_error = event["is_error"] == true;
+        if !is_error {
+            self.out.output = text.to_owned();
+        }
+        self.out.said = self.ending(event, text, is_error);
+    }
+
+    fn ending(&self, event: &Value, text: &str, is_error: bool) -> Said {
+        let reason = || event["errors"][0].as_str().map_or_else(|| text.to_owned(), str::to_owned);
+        match event["subtype"].as_str() {
+            Some("success") if !is_error => {
+                let one_turn = self.assistant_messages.len() <= 1 && self.results == 1;
+                if self.asked || (one_turn && text.trim_end().ends_with('?')) {
+                    Said::Asked
+                } else {
+                    Said::Done
+                }
+            }
+            Some("error_max_turns" | "error_max_budget_usd") => Said::OverBudget(reason()),
+            Some("error_during_execution") if aborted(event) => Said::Interrupted(reason()),
+            // Also a turn that came to its end without a word of the model is the API's failure.
+            _ => match event["api_error_status"].as_u64() {
+                Some(429) => Said::RateLimited(reason()),
+                Some(401 | 403) => Said::AuthFailed(reason()),
+                Some(_) => Said::ApiFailed(reason()),
+                None if self.auth_error.is_some() => Said::AuthFailed(reason()),
+                None => Said::ApiFailed(reason()),
+            },
+        }
+    }
+}
+
+/// Whether someone stopped the turn, and not what happened in it.
+fn aborted(result: &Value) -> bool {
+    result["terminal_reason"].as_str().is_none_or(|reason| reason.starts_with("aborted_"))
+}
+
+fn result_text(content: &Value) -> String {
+    match content {
+        Value::String(text) => text.clone(),
+        Value::Array(blocks) => {
+            let texts: Vec<&str> = blocks.iter().filter_map(|block| block["text"].as_str()).collect();
+            texts.join("\n")
+        }
+        _ => String::new(),
+    }
+}
+
+/// A skill taken up by the model itself: its Skill tool, or a read of the skill's file.
+fn activation(call: &ToolCall, outcome: &Value) -> Option<Activated> {
+    match call.name.as_str() {
+        "Skill" => {
+            // What was launched, where the stream says so; a rejected call is an error above.
+            let launched = outcome["commandName"].as_str().or_else(|| call.input["skill"].as_str())?;
+            if outcome["success"] == false {
+                return None;
+            }
+            let (plugin, skill) = match launched.trim_start_matches('/').rsplit_once(':') {
+                Some((plugin, skill)) => (Some(plugin.to_owned()), skill),
+                None => (None, launched.trim_start_matches('/')),
+            };
+            Some(Activated { skill: skill.to_owned(), plugin, evidence: ActivationEvidence::SkillTool })
+        }
+        "Read" => {
+            let skill = skill_read_in(call.input["file_path"].as_str()?)?;
+            let evidence = ActivationEvidence::ReadSkillFile { tool: "Read".to_owned() };
+            Some(Activated { skill: skill.to_owned(), plugin: None, evidence })
+        }
+        _ => None,
+    }
+}
+
+/// Skills whose files the model read with a shell command, which is weaker evidence than its Skill tool.
+fn read_by_shell(call: &ToolCall) -> Vec<Activated> {
+    let Some(command) = call.input["command"].as_str().filter(|_| call.name == "Bash") else {
+        return Vec::new();
+    };
+    let output = call.result.as_deref().unwrap_or_default();
+    let skills = skills_read_by(command, output, call.ok == Some(true));
+    let evidence = ActivationEvidence::ReadSkillFile { tool: "Bash".to_owned() };
+    skills.into_iter().map(|skill| Activated { skill, plugin: None, evidence: evidence.clone() }).collect()
+}
+
+fn usage_by_model(models: &Value) -> Option<Usage> {
+    let models = models.as_object().filter(|models| !models.is_empty())?;
+    let mut total = Usage::default();
+    for model in models.values() {
+        let count = |key: &str| model[key].as_u64().unwrap_or(0);
+        total.add(Usage {
+            input: count("inputTokens"),
+            output: count("outputTokens"),
+            cache_read: count("cacheReadInputTokens"),
+            cache_write: count("cacheCreationInputTokens"),
+        });
+    }
+    Some(total)
+}
+
+fn plain_usage(usage: &Value) -> Usage {
+    let count = |key: &str| usage[key].as_u64().unwrap_or(0);
+    Usage {
+        input: count("input_tokens"),
+        output: count("output_tokens"),
+        cache_read: count("cache_read_input_tokens"),
+        cache_write: count("cache_creation_input_tokens"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{activations, recorded};
+    use super::*;
+
+    fn decode(name: &str) -> Transcript {
+        recorded(&STREAM, &format!("claude-{name}"))
+    }
+
+    #[test]
+    fn recorded_streams_say_how_they_ended_and_what_was_activated() {
+        let long = "API Error: 529 scripted 529. This is a server-side issue, usually temporary — try again in a \
+                    moment. If it persists, check your inference gateway (127.0.0.1:18080).";
+        let cut = "this stream will be cut in the middle of the sentence";
+        let greeting = "GREETING: Ahoy, Alice! (from the greeter skill)";
+        let rate = || Said::RateLimited("API Error: Request rejected (429) · scripted 429".into());
+        let login = || Said::AuthFailed("Failed to authenticate. API Error: 401 scripted 401".into());
+        let interrupted = "[ede_diagnostic] result_type=user last_content_type=n/a stop_reason=null";
+        for (name, said, output, activated) in [
+            ("a-plain", Said::Done, "Hello from the scripted model.", ""),
+            ("b-skill", Said::Done, greeting, "greeter"),
+            ("b2-skill-missing", Said::Done, "That skill did not exist.", ""),
+            ("c-read", Said::Done, "I read SKILL.md and the reference.", "greeter"),
+            ("d0-write-noperm", Said::Done, "Files were created.", ""),
+            ("d2-write-skipperm-sandbox", Said::Done, "Files were created.", ""),
+            ("e6-streamin", Said::Done, "Second turn answer, I remember you.", "greeter"),
+            ("f-agent", Said::Done, "MOCK-END-OF-SCRIPT cagent", ""),
+            ("g-e401", login(), "", ""),
+            ("g-e429", rate(), "", ""),
+            ("g-e429once", Said::Done, "recovered after 429", ""),
+            ("g-e529", Said::ApiFailed(long.into()), "", ""),
+            ("g-nokey", Said::AuthFailed("Not logged in · Please run /login".into()), "", ""),
+            ("g-trunc", Said::Done, cut, ""),
+            ("g-hang-SIGINT", Said::Interrupted(interrupted.into()), "", ""),
+            ("g-hang-SIGTERM", Said::Nothing, "", ""),
+            ("h-maxturns", Said::OverBudget("Reached maximum number of turns (2)".into()), "", ""),
+            ("h-budget", Said::OverBudget("Reached maximum budget ($0.5)".into()), "", ""),
+            ("h-plugin", Said::Done, "PLUG", "evalplug:plugskill"),
+            // A skill that the prompt itself invokes leaves no trace, and is no activation.
+            ("h-slash", Said::Done, "Hello from the scripted model.", ""),
+            ("j-forky", Said::Done, "F done", "forky"),
+        ] {
+            let seen = decode(name);
+            assert_eq!(
+                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
+                (&said, output, activated),
+                "{name}"
+            );
+            assert!(seen.skills_listed.is_some() && seen.version.as_deref() == Some("2.1.325"), "{name}");
+        }
+    }
+
+    #[test]
+    fn usage_and_cost_are_those_of_the_whole_session() {
+        for (name, input, output, cost) in [
+            ("b-skill", 23_524, 24, 0.094_576),
+            // Two results, and a subagent's tokens only in the totals by model.
+            ("f-agent", 50_921, 60, 0.204_884),
+            ("e6-streamin", 47_209, 48, 0.189_796),
+            ("h-budget", 500_000, 50_000, 3.0),
+            ("g-e529", 0, 0, 0.0),
+        ] {
+            let seen = decode(name);
+            assert_eq!((seen.usage.input, seen.usage.output), (input, output), "{name}");
+            assert!((seen.cost_usd.expect("a cost") - cost).abs() < 1e-6, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_skill_that_is_not_given_is_told_with_who_kept_it() {
+        for (name, skill, by) in [
+            ("b2-skill-missing", "no-such-skill", RefusedBy::SkillTool),
+            ("j-tooly", "tooly", RefusedBy::Permissions),
+            // Known, and not for the model to take up.
+            ("j-hidden", "hidden", RefusedBy::SkillTool),
+        ] {
+            let seen = decode(name);
+            let found: Vec<(&str, RefusedBy)> =
+                seen.refused.iter().map(|refused| (refused.skill.as_str(), refused.by)).collect();
+            assert_eq!(found, [(skill, by)], "{name}");
+        }
+        assert_eq!(decode("b-skill").refused, []);
+    }
+
+    #[test]
+    fn tool_calls_carry_their_results() {
+        let seen = decode("d0-write-noperm");
+        let calls: Vec<(&str, Option<bool>)> = seen
+            .steps
+            .iter()
+            .filter_map(|step| match step {
+                Step::Tool(call) => Some((call.name.as_str(), call.ok)),
+                Step::User(_) | Step::Text(_) => None,
+            })
+            .collect();
+        assert_eq!(calls, [("Write", Some(false)), ("Bash", Some(false)), ("Edit", Some(false))]);
+    }
+}

@@ -1,0 +1,546 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use super::DecoderKind;
+use practicum_core::model::RelPath;
+
+/// An agent CLI as data. The built-in ones and those of a project file are of the same kind.
+#[derive(Clone)]
+pub struct Agent {
+    pub name: String,
+    pub program: Program,
+    /// Arguments of the first turn. A group is left out when a `{placeholder}` in it has no value. Where
+    /// no argument holds the `{prompt}`, it is on standard input.
+    pub first: Vec<Vec<String>>,
+    /// Arguments of later turns; empty if the agent cannot go on with a session.
+    pub later: Vec<Vec<String>>,
+    pub decoder: &'static DecoderKind,
+    /// Where it looks for a project's skills.
+    pub skills_dir: RelPath,
+    /// Set for every run; values may hold placeholders.
+    pub env: Vec<(String, String)>,
+    /// Passed on when the user has them set.
+    pub pass_env: Vec<String>,
+    pub credentials: Credentials,
+    /// How it is pointed at a gateway; `None` if it cannot be.
+    pub route: Option<Route>,
+    /// Where its models answer, as far as that is known.
+    pub models: Vec<ModelAddress>,
+    /// How a skill is invoked by name; `None` if the agent has no such command.
+    pub skill_command: Option<fn(&str, &str) -> String>,
+    /// What it must find in its home, for what no argument and no variable can say.
+    pub home_files: Option<HomeFiles>,
+    /// The skills that it brings along, which are nobody's.
+    pub own_skills: &'static [&'static str],
+    /// Whether `auto` may choose it.
+    pub auto: bool,
+}
+
+/// Files of the agent's home, made from the environment that it will have, and from whether its own
+/// login is linked there.
+pub type HomeFiles = fn(&BTreeMap<String, String>, bool) -> Vec<(RelPath, String)>;
+
+#[derive(Clone)]
+pub enum Program {
+    OnPath(String),
+    /// This program itself.
+    Ourselves,
+}
+
+/// What can log the agent in: the first of the variables that is set and nothing else, or the file
+/// that its own login left.
+#[derive(Clone)]
+pub struct Credentials {
+    pub variables: Vec<String>,
+    pub file: Option<LoginFile>,
+}
+
+/// Where an agent keeps its login: in a folder of the home, unless a variable names that folder.
+#[derive(Clone)]
+pub struct LoginFile {
+    pub variable: &'static str,
+    pub folder: &'static str,
+    pub name: &'static str,
+}
+
+/// How the user is logged in with an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Login {
+    Variable(String),
+    /// Its own file. Only ever linked to, because a login that is renewed must stay the user's.
+    File(PathBuf),
+}
+
+impl Credentials {
+    pub fn of(variables: Vec<String>) -> Self {
+        Self { variables, file: None }
+    }
+
+    /// Where the agent keeps its login, and whatever else is the user's.
+    pub fn folder(&self, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
+        let file = self.file.as_ref()?;
+        match set(file.variable) {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => Some(Path::new(set("HOME")?).join(file.folder)),
+        }
+    }
+
+    pub fn login(&self, user_env: &BTreeMap<String, String>) -> Option<Login> {
+        let set = |name: &str| user_env.get(name).filter(|value| !value.is_empty());
+        let variable = self.variables.iter().find(|name| set(name).is_some());
+        variable.cloned().map(Login::Variable).or_else(|| {
+            let file = self.file.as_ref()?;
+            Some(self.folder(user_env)?.join(file.name)).filter(|path| path.is_file()).map(Login::File)
+        })
+    }
+}
+
+/// The variables that point an agent at another model endpoint.
+#[derive(Clone)]
+pub struct Route {
+    pub base_url: String,
+    /// Put behind the gateway's URL for this agent's taste.
+    pub suffix: &'static str,
+    /// Any value does: the gateway asks for no key.
+    pub key: String,
+    /// How the names of models begin that go this way; empty if all do.
+    pub models: &'static [&'static str],
+}
+
+impl Route {
+    /// Whether it is known to lead to this model. The agent's own choice is known only where all do.
+    pub fn leads_to(&self, model: Option<&str>) -> bool {
+        self.models.is_empty()
+            || model.is_some_and(|model| self.models.iter().any(|start| model.starts_with(start)))
+    }
+}
+
+/// Where a model answers: what the variable says, else the vendor's own address.
+#[derive(Clone)]
+pub struct ModelAddress {
+    pub variable: Option<String>,
+    pub default: String,
+}
+
+impl ModelAddress {
+    pub fn vendor(variable: &str, default: &str) -> Self {
+        Self { variable: Some(variable.to_owned()), default: default.to_owned() }
+    }
+}
+
+/// What one turn of one trial needs.
+#[derive(Debug, Clone)]
+pub struct Turn<'t> {
+    pub prompt: &'t str,
+    pub workspace: &'t Path,
+    pub home: &'t Path,
+    pub tmp: &'t Path,
+    pub model: Option<&'t str>,
+    /// `None` in the first turn of an agent that names its own sessions.
+    pub session: Option<&'t str>,
+    pub later: bool,
+    /// Added to the agent's own system prompt.
+    pub append_system: Option<&'t str>,
+    /// The only tools that the agent may use, with commas between them.
+    pub tools: Option<&'t str>,
+    /// The gateway to use instead of the agent's own endpoint.
+    pub gateway: Option<&'t str>,
+    /// Whether we confine it. An agent that would confine itself cannot inside our walls.
+    pub walled: bool,
+    /// The folders of the plugins that it is to load.
+    pub plugins: &'t [PathBuf],
+}
+
+/// Tells an agent's files that our walls are around it.
+pub const WALLED: &str = "PRACTICUM_WALLED";
+
+/// A process to start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Launch {
+    pub program: PathBuf,
+    pub args: Vec<String>,
+    /// The whole environment: nothing is inherited.
+    pub env: BTreeMap<String, String>,
+    /// Written before it starts.
+    pub files: Vec<(PathBuf, String)>,
+    /// Made before it starts: where, and what it leads to.
+    pub link: Option<(PathBuf, PathBuf)>,
+    /// What it reads on standard input; nothing otherwise.
+    pub stdin: Option<String>,
+}
+
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum LaunchError {
+    #[error("{agent} is not installed: no \"{program}\" on PATH")]
+    NotInstalled { agent: String, program: String },
+    #[error("{0} cannot go on with a session, and this case has several turns")]
+    NoLaterTurns(String),
+    #[error("{0} cannot be pointed at a gateway")]
+    NoRoute(String),
+    #[error("{agent} cannot be pointed at a gateway with the model {model}; it can with {ways}")]
+    NoRouteFor { agent: String, model: String, ways: String },
+}
+
+/// Inherited when set: where programs are, and what language and place this is.
+const ALWAYS: [&str; 8] =
+    ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR", "TERM"];
+
+impl Agent {
+    /// Whether it can be told which plugins to load.
+    pub fn loads_plugins(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains(PLUGIN))
+    }
+
+    /// Whether it takes a text to add to its own system prompt.
+    pub fn appends_system(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains("{append_system}"))
+    }
+
+    /// Whether it can be limited to some of its tools.
+    pub fn limits_tools(&self) -> bool {
+        self.first.iter().flatten().any(|argument| argument.contains("{tools}"))
+    }
+
+    /// Whether this program itself is the agent.
+    pub fn is_ourselves(&self) -> bool {
+        matches!(self.program, Program::Ourselves)
+    }
+
+    pub fn installed(&self, user_env: &BTreeMap<String, String>) -> Result<PathBuf, LaunchError> {
+        let missing = |program: &str| LaunchError::NotInstalled {
+            agent: self.name.clone(),
+            program: program.to_owned(),
+        };
+        match &self.program {
+            Program::Ourselves => std::env::current_exe().map_err(|_| missing("practicum")),
+            Program::OnPath(name) => find_program(name, user_env).ok_or_else(|| missing(name)),
+        }
+    }
+
+    /// The addresses that it has to reach when no gateway stands in for them.
+    pub fn model_addresses(&self, user_env: &BTreeMap<String, String>) -> Vec<String> {
+        let said = |variable: &String| user_env.get(variable).filter(|value| !value.is_empty());
+        let addresses = self.models.iter().map(|model| {
+            let said = model.variable.as_ref().and_then(said);
+            said.unwrap_or(&model.default).clone()
+        });
+        addresses.collect()
+    }
+
+    pub fn launch(
+        &self,
+        turn: &Turn<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<Launch, LaunchError> {
+        let program = self.installed(user_env)?;
+        let groups = match turn.later {
+            false => &self.first,
+            true if self.later.is_empty() => return Err(LaunchError::NoLaterTurns(self.name.clone())),
+            true => &self.later,
+        };
+        let args = groups.iter().flat_map(|group| group_args(group, turn)).collect();
+        let has_prompt = groups.iter().flatten().any(|arg| arg.contains("{prompt}"));
+        let stdin = (!has_prompt).then(|| turn.prompt.to_owned());
+        let env = self.environment(turn, user_env)?;
+        let link = self.login_link(turn, user_env);
+        let files = self.files(turn, &env, link.is_some());
+        Ok(Launch { program, args, env, files, link, stdin })
+    }
+
+    /// Only the first turn brings files: after it the home is the agent's, and what looks like a
+    /// folder there may be a link to somewhere else.
+    fn files(
+        &self,
+        turn: &Turn<'_>,
+        env: &BTreeMap<String, String>,
+        by_file: bool,
+    ) -> Vec<(PathBuf, String)> {
+        let files = match self.home_files {
+            Some(files) if !turn.later => files(env, by_file),
+            Some(_) | None => Vec::new(),
+        };
+        files.into_iter().map(|(path, content)| (path.under(turn.home), content)).collect()
+    }
+
+    /// The agent's own login, where nothing else logs it in. As with files, only for the first turn;
+    /// and a run that a gateway answers for needs none.
+    fn login_link(&self, turn: &Turn<'_>, user_env: &BTreeMap<String, String>) -> Option<(PathBuf, PathBuf)> {
+        let file = self.credentials.file.as_ref().filter(|_| !turn.later && turn.gateway.is_none())?;
+        match self.credentials.login(user_env)? {
+            Login::Variable(_) => None,
+            Login::File(path) => Some((turn.home.join(file.folder).join(file.name), path)),
+        }
+    }
+
+    fn environment(
+        &self,
+        turn: &Turn<'_>,
+        user_env: &BTreeMap<String, String>,
+    ) -> Result<BTreeMap<String, String>, LaunchError> {
+        let mut env = BTreeMap::new();
+        let mut inherit = |name: &str| {
+            if let Some(value) = user_env.get(name) {
+                env.insert(name.to_owned(), value.clone());
+            }
+        };
+        ALWAYS.iter().for_each(|name| inherit(name));
+        self.pass_env.iter().for_each(|name| inherit(name));
+        if let Some(Login::Variable(name)) = self.credentials.login(user_env) {
+            inherit(&name);
+        }
+        env.entry("LANG".to_owned()).or_insert_with(|| "C.UTF-8".to_owned());
+        env.insert("HOME".to_owned(), turn.home.display().to_string());
+        env.insert("TMPDIR".to_owned(), turn.tmp.display().to_string());
+        if turn.walled {
+            env.insert(WALLED.to_owned(), "1".to_owned());
+        }
+        for (name, value) in &self.env {
+            if let Some(value) = fill(value, turn) {
+                env.insert(name.clone(), value);
+            }
+        }
+        if let Some(gateway) = turn.gateway {
+            let route = self.route.as_ref().ok_or_else(|| LaunchError::NoRoute(self.name.clone()))?;
+            if let Some(model) = turn.model.filter(|model| !route.leads_to(Some(model))) {
+                return Err(LaunchError::NoRouteFor {
+                    agent: self.name.clone(),
+                    model: model.to_owned(),
+                    ways: route
+                        .models
+                        .iter()
+                        .map(|start| format!("{start}…"))
+                        .collect::<Vec<_>>()
+                        .join(" and "),
+                });
+            }
+            // The user's own key stays out of a run that does not need it.
+            for name in &self.credentials.variables {
+                env.remove(name);
+            }
+            // An agent that knows several vendors must not find a way around the gateway.
+            for (name, suffix) in [("ANTHROPIC_BASE_URL", ""), ("OPENAI_BASE_URL", "/v1")] {
+                if self.pass_env.iter().any(|passed| passed == name) {
+                    env.insert(name.to_owned(), format!("{gateway}{suffix}"));
+                }
+            }
+            env.insert(route.base_url.clone(), format!("{gateway}{}", route.suffix));
+            env.insert(route.key.clone(), "gateway".to_owned());
+        }
+        Ok(env)
+    }
+}
+
+/// The placeholder of a group that stands once for each plugin.
+const PLUGIN: &str = "{plugin}";
+
+/// The arguments of a group: none where a placeholder has no value.
+fn group_args(group: &[String], turn: &Turn<'_>) -> Vec<String> {
+    let filled = |plugin: Option<&Path>| -> Option<Vec<String>> {
+        let with_plugin = |arg: &String| match plugin {
+            Some(plugin) => arg.replace(PLUGIN, &plugin.display().to_string()),
+            None => arg.clone(),
+        };
+        group.iter().map(|arg| fill(&with_plugin(arg), turn)).collect()
+    };
+    if group.iter().any(|arg| arg.contains(PLUGIN)) {
+        return turn.plugins.iter().filter_map(|plugin| filled(Some(plugin))).flatten().collect();
+    }
+    filled(None).unwrap_or_default()
+}
+
+/// The text with its placeholders replaced, or `None` if one of them has no value.
+fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(open) = rest.find('{') {
+        let after = &rest[open + 1..];
+        let Some(close) = after.find('}') else { break };
+        out.push_str(&rest[..open]);
+        let value = match &after[..close] {
+            "prompt" => Some(turn.prompt.to_owned()),
+            "workspace" => Some(turn.workspace.display().to_string()),
+            "home" => Some(turn.home.display().to_string()),
+            "tmp" => Some(turn.tmp.display().to_string()),
+            "model" => Some(turn.model?.to_owned()),
+            "session" => Some(turn.session?.to_owned()),
+            "append_system" => Some(turn.append_system?.to_owned()),
+            "tools" => Some(turn.tools?.to_owned()),
+            _ => None,
+        };
+        match value {
+            Some(value) => {
+                out.push_str(&value);
+                rest = &after[close + 1..];
+            }
+            // Braces that are no placeholder are themselves.
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    Some(out)
+}
+
+/// Looks a program up on the user's PATH and follows links to the real file.
+pub fn find_program(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let candidates: Vec<PathBuf> = if name.contains('/') {
+        vec![PathBuf::from(name)]
+    } else {
+        std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name)).collect()
+    };
+    candidates.into_iter().find(|path| is_executable(path)).and_then(|path| path.canonicalize().ok())
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn<'t>(prompt: &'t str) -> Turn<'t> {
+        Turn {
+            prompt,
+            workspace: Path::new("/w"),
+            home: Path::new("/h"),
+            tmp: Path::new("/t"),
+            model: None,
+            session: Some("s-1"),
+            later: false,
+            append_system: None,
+            tools: None,
+            gateway: None,
+            walled: false,
+            plugins: &[],
+        }
+    }
+
+    #[test]
+    fn a_group_stands_once_for_each_plugin() {
+        let group = ["--plugin-dir", "{plugin}"].map(str::to_owned);
+        let plugins = ["/r/a", "/r/b"].map(PathBuf::from);
+        assert_eq!(group_args(&group, &turn("x")), [""; 0]);
+        let both = group_args(&group, &Turn { plugins: &plugins, ..turn("x") });
+        assert_eq!(both, ["--plugin-dir", "/r/a", "--plugin-dir", "/r/b"]);
+    }
+
+    #[test]
+    fn placeholders() {
+        for (text, expected) in [
+            ("{prompt}", Some("say {model} hi")),
+            ("--dir={workspace}/x", Some("--dir=/w/x")),
+            ("{model}", None),
+            ("{session}", Some("s-1")),
+            ("{\"json\": {prompt}}", Some("{\"json\": say {model} hi}")),
+            ("{unknown} {", Some("{unknown} {")),
+        ] {
+            assert_eq!(fill(text, &turn("say {model} hi")).as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn an_own_login_is_linked_where_nothing_else_logs_in() {
+        let agent = super::super::agent("codex").expect("known");
+        let home = tempfile::tempdir().expect("a folder");
+        let own = home.path().join("elsewhere");
+        std::fs::create_dir_all(&own).expect("made");
+        std::fs::write(own.join("auth.json"), "{}").expect("written");
+        let set = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        let home = set("HOME", &home.path().display().to_string());
+        let folder = set("CODEX_HOME", &own.display().to_string());
+        let key = set("OPENAI_API_KEY", "sk-1");
+        let gateway = Turn { gateway: Some("http://127.0.0.1:1"), ..turn("x") };
+        let later = Turn { later: true, ..turn("x") };
+        let link = Some((PathBuf::from("/h/.codex/auth.json"), own.join("auth.json")));
+        for (turn, env, expected) in [
+            (turn("x"), vec![home.clone(), folder.clone()], link),
+            (turn("x"), vec![home.clone()], None),
+            (turn("x"), vec![home.clone(), folder.clone(), key], None),
+            (gateway, vec![home.clone(), folder.clone()], None),
+            (later, vec![home, folder], None),
+        ] {
+            let env = env.into_iter().collect();
+            assert_eq!(agent.login_link(&turn, &env), expected, "{env:?}");
+        }
+    }
+
+    #[test]
+    fn the_environment_is_built_from_nothing_with_one_login() {
+        let agent = super::super::agent("claude").expect("known");
+        let user: BTreeMap<String, String> = [
+            ("PATH", "/bin"),
+            ("HOME", "/root"),
+            ("ANTHROPIC_API_KEY", "sk-1"),
+            ("CLAUDE_CODE_OAUTH_TOKEN", "tok"),
+            ("AWS_SECRET_ACCESS_KEY", "no"),
+            ("ANTHROPIC_BASE_URL", "http://own"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let env = agent.environment(&turn("x"), &user).expect("an environment");
+        assert_eq!(env.get("HOME").map(String::as_str), Some("/h"));
+        assert_eq!(env.get("ANTHROPIC_BASE_URL").map(String::as_str), Some("http://own"));
+        assert!(!env.contains_key("AWS_SECRET_ACCESS_KEY"));
+        let logins = ["ANTHROPIC_API_KEY", "CLAUDE_CODE_OAUTH_TOKEN", "ANTHROPIC_AUTH_TOKEN"];
+        assert_eq!(logins.iter().filter(|name| env.contains_key(**name)).count(), 1);
+
+        let scripted = Turn { gateway: Some("http://127.0.0.1:1/t/x"), ..turn("x") };
+        let env = agent.environment(&scripted, &user).expect("an environment");
+        assert_eq!(env.get("ANTHROPIC_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x"));
+        assert!(
+            !env.values().any(|value| value == "sk-1" || value == "tok"),
+            "a scripted run gets no real key"
+        );
+
+        let agent = super::super::agent("builtin").expect("known");
+        let user = BTreeMap::from([("OPENAI_BASE_URL".to_owned(), "http://own/v1".to_owned())]);
+        let env = agent.environment(&scripted, &user).expect("an environment");
+        assert_eq!(env.get("OPENAI_BASE_URL").map(String::as_str), Some("http://127.0.0.1:1/t/x/v1"));
+    }
+
+    #[test]
+    fn a_gateway_is_asked_only_in_the_name_of_vendors_that_it_speaks_for() {
+        let agent = super::super::agent("opencode").expect("known");
+        let route = agent.route.clone().expect("a way");
+        let gateway = Some("http://127.0.0.1:1/t/x");
+        for (model, known, refused) in [
+            (Some("anthropic/claude-sonnet-4-5"), true, false),
+            (Some("openai/gpt-5"), true, false),
+            (Some("openrouter/openai/gpt-5"), false, true),
+            // Which it would choose by itself depends on how the user is logged in.
+            (None, false, false),
+        ] {
+            assert_eq!(route.leads_to(model), known, "{model:?}");
+            let env = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+            assert_eq!(env.is_err(), refused, "{model:?}");
+        }
+        let model = Some("google/x");
+        let refused = agent.environment(&Turn { model, gateway, ..turn("x") }, &BTreeMap::new());
+        assert_eq!(
+            refused.expect_err("no way").to_string(),
+            "opencode cannot be pointed at a gateway with the model google/x; \
+             it can with anthropic/… and openai/…"
+        );
+        let claude = super::super::agent("claude").and_then(|agent| agent.route).expect("a way");
+        assert!(claude.leads_to(None) && claude.leads_to(Some("whatever")));
+    }
+
+    #[test]
+    fn files_come_with_the_first_turn_only() {
+        let env = BTreeMap::from([("CODEX_API_KEY".to_owned(), "sk-1".to_owned())]);
+        for (name, later, expected) in [
+            ("claude", false, vec![]),
+            ("codex", false, vec![PathBuf::from("/h/.codex/config.toml")]),
+            ("codex", true, vec![]),
+        ] {
+            let agent = super::super::agent(name).expect("known");
+            let files = agent.files(&Turn { later, ..turn("x") }, &env, false);
+            assert_eq!(files.into_iter().map(|(path, _)| path).collect::<Vec<PathBuf>>(), expected, "{name}");
+        }
+    }
+}

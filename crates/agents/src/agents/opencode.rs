@@ -1,0 +1,311 @@
+//! opencode, driven by `opencode run` and its stream of JSON lines.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{
+    Agent, Credentials, Decoder, DecoderKind, Program, Route, Said, Transcript, refused_by_tool,
+    skill_read_in, skills_read_by,
+};
+use practicum_core::model::{Activated, ActivationEvidence, RelPath, Step, ToolCall, Usage};
+
+pub static STREAM: DecoderKind =
+    DecoderKind { name: "opencode-json", shows_skills: true, start: || Box::new(Opencode::default()) };
+
+/// It has a file and no variable for where a provider answers; this one tells us what to write there.
+const GATEWAY: &str = "PRACTICUM_GATEWAY";
+/// What it asks a gateway for where nobody names a model.
+const DEFAULT_MODEL: &str = "anthropic/claude-sonnet-4-5";
+/// It would compete with the skill under test.
+const OWN_SKILL: &str = "customize-opencode";
+
+pub fn agent() -> Agent {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+    // Some causes are told in its log only, such as a model that there is not.
+    let always = words(&["run", "--auto", "--format", "json", "--print-logs", "--log-level", "ERROR"]);
+    let model = words(&["--model", "{model}"]);
+    Agent {
+        name: "opencode".to_owned(),
+        program: Program::OnPath("opencode".to_owned()),
+        // The prompt is on standard input: as an argument it would reach the model in quotation marks,
+        // and break the program where it looks like a number.
+        first: vec![always.clone(), model.clone()],
+        later: vec![always, words(&["--session", "{session}"]), model],
+        decoder: &STREAM,
+        skills_dir: RelPath::new(".agents/skills").expect("a relative path"),
+        // It brings a list of models along, and would ask for a newer one at each start.
+        env: vec![("OPENCODE_DISABLE_MODELS_FETCH".to_owned(), "1".to_owned())],
+        pass_env: Vec::new(),
+        credentials: Credentials::of(words(&[
+            "ANTHROPIC_API_KEY",
+            "OPENAI_API_KEY",
+            "GEMINI_API_KEY",
+            "OPENROUTER_API_KEY",
+            "OPENCODE_API_KEY",
+        ])),
+        route: Some(Route {
+            base_url: GATEWAY.to_owned(),
+            suffix: "/v1",
+            key: "ANTHROPIC_API_KEY".to_owned(),
+            models: &["anthropic/", "openai/"],
+        }),
+        models: Vec::new(),
+        skill_command: None,
+        home_files: Some(home_files),
+        own_skills: &[OWN_SKILL],
+        auto: false,
+    }
+}
+
+fn home_files(env: &BTreeMap<String, String>, _: bool) -> Vec<(RelPath, String)> {
+    let file = |path: &str, content: String| {
+        (RelPath::new(&format!(".config/opencode/{path}")).expect("a relative path"), content)
+    };
+    // Beside its configuration it would install a package for plugins from a registry, unless that
+    // looks as if it were done.
+    let installed = json!({"packages": {"": {"dependencies": {"@opencode-ai/plugin": "*"}}}});
+    vec![
+        file("opencode.json", config(env).to_string()),
+        file("package-lock.json", installed.to_string()),
+        file("node_modules/.package-lock.json", json!({"packages": {}}).to_string()),
+    ]
+}
+
+fn config(env: &BTreeMap<String, String>) -> Value {
+    let mut config = json!({
+        "autoupdate": false,
+        "share": "disabled",
+        "snapshot": false,
+        // A title for the session would be asked for beside the first turn, of another model.
+        "agent": {"title": {"disable": true}},
+        "permission": {"skill": {OWN_SKILL: "deny"}},
+    });
+    if let Some(url) = env.get(GATEWAY) {
+        let options = json!({"options": {"baseURL": url, "apiKey": "gateway"}});
+        config["model"] = json!(DEFAULT_MODEL);
+        config["enabled_providers"] = json!(["anthropic", "openai"]);
+        config["provider"] = json!({"anthropic": options.clone(), "openai": options});
+    }
+    config
+}
+
+#[derive(Default)]
+struct Opencode {
+    out: Transcript,
+    steps: u64,
+}
+
+impl Decoder for Opencode {
+    fn event(&mut self, event: Value) {
+        if let Some(session) = event["sessionID"].as_str() {
+            self.out.session = Some(session.to_owned());
+        }
+        let part = &event["part"];
+        match event["type"].as_str() {
+            Some("text") => {
+                let text = part["text"].as_str().unwrap_or_default();
+                self.out.output = text.to_owned();
+                self.out.steps.push(Step::Text(text.to_owned()));
+            }
+            Some("tool_use") => self.tool(part),
+            Some("step_finish") => self.step_finish(part),
+            Some("error") => self.out.said = failure(&event["error"]),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self: Box<Self>) -> Transcript {
+        self.out.api_calls = (self.steps > 0).then_some(self.steps);
+        self.out
+    }
+}
+
+impl Opencode {
+    /// A call comes with its result.
+    fn tool(&mut self, part: &Value) {
+        let state = &part["state"];
+        let ok = state["status"] == "completed";
+        let output = state["output"].as_str().or_else(|| state["error"].as_str());
+        let call = ToolCall {
+            name: part["tool"].as_str().unwrap_or_default().to_owned(),
+            input: state["input"].clone(),
+            result: output.map(str::to_owned),
+            ok: Some(ok),
+        };
+        if !ok && call.name == "skill" {
+            self.out.refused.extend(refused_by_tool(&call, "name"));
+        }
+        let succeeded = ok && state["metadata"]["exit"].as_i64().unwrap_or(0) == 0;
+        self.out.activated.extend(activated(&call, succeeded));
+        self.out.steps.push(Step::Tool(call));
+    }
+
+    /// Each step is one answer of the model, and counts its own tokens.
+    fn step_finish(&mut self, part: &Value) {
+        self.steps += 1;
+        let tokens = &part["tokens"];
+        let count = |value: &Value| value.as_u64().unwrap_or(0);
+        self.out.usage.add(Usage {
+            input: count(&tokens["input"]),
+            output: count(&tokens["output"]).saturating_add(count(&tokens["reasoning"])),
+            cache_read: count(&tokens["cache"]["read"]),
+            cache_write: count(&tokens["cache"]["write"]),
+        });
+        if let Some(cost) = part["cost"].as_f64() {
+            self.out.cost_usd = Some(self.out.cost_usd.unwrap_or(0.0) + cost);
+        }
+        // After tool calls the model is asked again.
+        if part["reason"] == "tool-calls" {
+            return;
+        }
+        let only_asked = self.out.steps.len() == 1 && self.out.output.trim_end().ends_with('?');
+        self.out.said = if only_asked { Said::Asked } else { Said::Done };
+    }
+}
+
+fn activated(call: &ToolCall, ok: bool) -> Vec<Activated> {
+    let text = |key: &str| call.input[key].as_str();
+    let read = || ActivationEvidence::ReadSkillFile { tool: call.name.clone() };
+    let one = |skill: &str, evidence| Activated { skill: skill.to_owned(), plugin: None, evidence };
+    match call.name.as_str() {
+        "skill" if ok => {
+            text("name").map(|skill| one(skill, ActivationEvidence::SkillTool)).into_iter().collect()
+        }
+        "read" if ok => {
+            text("filePath").and_then(skill_read_in).map(|skill| one(skill, read())).into_iter().collect()
+        }
+        "bash" => {
+            let output = call.result.as_deref().unwrap_or_default();
+            let skills = skills_read_by(text("command").unwrap_or_default(), output, ok);
+            skills.iter().map(|skill| one(skill, read())).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// An error has a class, and that of an API also the HTTP status. What an API says in the middle of
+/// its answer has neither, and its message is what the API wrote.
+fn failure(error: &Value) -> Said {
+    let data = &error["data"];
+    let name = error["name"].as_str().unwrap_or_default();
+    let message = data["message"].as_str().unwrap_or(name);
+    let written: Value = serde_json::from_str(message).unwrap_or_default();
+    let why = written["message"].as_str().unwrap_or(message).to_owned();
+    match (name, data["statusCode"].as_u64(), written["type"].as_str()) {
+        ("ProviderAuthError", ..) | (_, Some(401 | 403), _) => Said::AuthFailed(why),
+        ("MessageAbortedError", ..) => Said::Interrupted(why),
+        (_, Some(429), _) | (_, None, Some("rate_limit_error")) => Said::RateLimited(why),
+        _ => Said::ApiFailed(why),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{activations, recorded, tools};
+    use super::*;
+
+    #[test]
+    fn without_a_gateway_the_provider_is_the_users_own_affair() {
+        let key = ("ANTHROPIC_API_KEY".to_owned(), "sk-1".to_owned());
+        let own = config(&BTreeMap::from([key.clone()]));
+        for decided in ["model", "provider", "enabled_providers"] {
+            assert_eq!(own[decided], Value::Null, "{decided}");
+        }
+        let url = "http://127.0.0.1:1/t/x/v1";
+        let played = config(&BTreeMap::from([key, (GATEWAY.to_owned(), url.to_owned())]));
+        for vendor in ["anthropic", "openai"] {
+            assert_eq!(played["provider"][vendor]["options"], json!({"baseURL": url, "apiKey": "gateway"}));
+        }
+        for (path, content) in home_files(&BTreeMap::new(), false) {
+            serde_json::from_str::<Value>(&content).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+    }
+
+    #[test]
+    fn recorded_streams() {
+        let plain = "Hello from the scripted model.";
+        for (name, output, activated, input, tokens_out, calls) in [
+            ("plain", plain, "", 7_766, 12, 1),
+            ("skill", "GREETING via opencode skill", "greeter", 23_742, 36, 3),
+        ] {
+            let seen = recorded(&STREAM, &format!("opencode-{name}"));
+            assert_eq!(
+                (&seen.said, seen.output.as_str(), activations(&seen).as_str()),
+                (&Said::Done, output, activated),
+                "{name}"
+            );
+            assert_eq!((seen.usage.input, seen.usage.output), (input, tokens_out), "{name}");
+            assert_eq!((seen.api_calls, seen.cost_usd), (Some(calls), Some(0.0)), "{name}");
+            assert!(seen.session.is_some_and(|session| session.starts_with("ses_")), "{name}");
+        }
+        let seen = recorded(&STREAM, "opencode-skill");
+        let refused = recorded(&STREAM, "opencode-e401").said;
+        assert!(matches!(&refused, Said::AuthFailed(why) if why.contains("bad key")), "{refused:?}");
+        assert!(tools(&seen).ends_with("bash echo x > o.txt = ok: (no output)"), "{}", tools(&seen));
+    }
+
+    #[test]
+    fn other_events_of_the_program() {
+        let text = |text: &str| json!({"type": "text", "part": {"text": text}}).to_string();
+        let step = |reason: &str| json!({"type": "step_finish", "part": {"reason": reason}}).to_string();
+        let fails = |name: &str, data: Value| {
+            json!({"type": "error", "error": {"name": name, "data": data}}).to_string()
+        };
+        let status = |status: u16| fails("APIError", json!({"message": "m", "statusCode": status}));
+        let used = |tool: &str, state: Value| {
+            json!({"type": "tool_use", "part": {"tool": tool, "state": state}}).to_string()
+        };
+        let refused = used("skill", json!({"status": "error", "input": {"name": "x"}, "error": "no"}));
+        let file = ".agents/skills/greeter/SKILL.md";
+        let read =
+            used("read", json!({"status": "completed", "input": {"filePath": file}, "output": "body"}));
+        let cat = |exit: i64| {
+            let input = json!({"command": format!("cat {file}")});
+            used(
+                "bash",
+                json!({"status": "completed", "input": input, "output": "b", "metadata": {"exit": exit}}),
+            )
+        };
+        for (lines, ending, activated) in [
+            (vec![text("Which one?"), step("stop")], Said::Asked, ""),
+            (vec![refused, text("Which one?"), step("stop")], Said::Done, ""),
+            (vec![text("x"), step("tool-calls")], Said::Nothing, ""),
+            (vec![read, step("stop")], Said::Done, "greeter"),
+            (vec![cat(0), step("stop")], Said::Done, "greeter"),
+            (vec![cat(1), step("stop")], Said::Done, ""),
+            (vec![status(429)], Said::RateLimited("m".into()), ""),
+            (vec![status(401)], Said::AuthFailed("m".into()), ""),
+            (vec![status(529)], Said::ApiFailed("m".into()), ""),
+            (
+                vec![fails(
+                    "UnknownError",
+                    json!({"message": r#"{"type":"rate_limit_error","message":"m"}"#}),
+                )],
+                Said::RateLimited("m".into()),
+                "",
+            ),
+            (
+                vec![fails(
+                    "UnknownError",
+                    json!({"message": r#"{"type":"overloaded_error","message":"m"}"#}),
+                )],
+                Said::ApiFailed("m".into()),
+                "",
+            ),
+            (vec![fails("ProviderAuthError", json!({}))], Said::AuthFailed("ProviderAuthError".into()), ""),
+            (
+                vec![fails("MessageAbortedError", json!({}))],
+                Said::Interrupted("MessageAbortedError".into()),
+                "",
+            ),
+        ] {
+            let mut decoder = (STREAM.start)();
+            lines.iter().for_each(|line| {
+                decoder.line(line);
+            });
+            let seen = decoder.finish();
+            assert_eq!((&seen.said, activations(&seen).as_str()), (&ending, activated), "{lines:?}");
+        }
+    }
+}

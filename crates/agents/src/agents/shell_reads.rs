@@ -1,0 +1,231 @@
+//! Which skills a shell command has shown to a model, for agents that read skills with a shell.
+
+use super::skill_read_in;
+use practicum_skills::skill::SKILL_FILE;
+
+/// Programs that put a file's content on standard output.
+const READERS: [&str; 11] =
+    ["cat", "bat", "sed", "head", "tail", "nl", "awk", "less", "more", "tac", "batcat"];
+
+const SHELLS: [&str; 4] = ["bash", "sh", "zsh", "dash"];
+
+/// The skills whose SKILL.md this command has shown. Two things prove it: a program that reads the
+/// file and whose success the exit code tells of; or, whatever the program, the head of a skill in
+/// the output of a command that names such a file.
+pub fn skills_read_by(command: &str, output: &str, succeeded: bool) -> Vec<String> {
+    let script = script_of(command);
+    if !script.contains(SKILL_FILE) {
+        return Vec::new();
+    }
+    let mut skills = names_in(output);
+    if succeeded {
+        skills.extend(surely_read(&script));
+    }
+    let mut seen = Vec::new();
+    skills.retain(|skill| {
+        let new = !seen.contains(skill);
+        seen.push(skill.clone());
+        new
+    });
+    skills
+}
+
+/// What was really asked of the shell, without the shell around it: `/bin/bash -lc '…'`.
+pub fn script_of(command: &str) -> String {
+    match words(command).as_slice() {
+        [Word::Text(shell), Word::Text(flags), Word::Text(script)]
+            if SHELLS.contains(&base(shell)) && flags.starts_with('-') && flags.ends_with('c') =>
+        {
+            script.clone()
+        }
+        _ => command.to_owned(),
+    }
+}
+
+fn base(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+/// Skills whose files were read if the whole script succeeded: a reader after which nothing can
+/// hide its failure, and before which nothing can have skipped it.
+fn surely_read(script: &str) -> Vec<String> {
+    let words = words(script);
+    if words.contains(&Word::Or) {
+        return Vec::new();
+    }
+    let last = words.iter().rposition(|word| *word == Word::End).map_or(0, |at| at + 1);
+    // A script may end with a line break or a semicolon.
+    let last = if last == words.len() {
+        let before = words[..last.saturating_sub(1)].iter().rposition(|word| *word == Word::End);
+        before.map_or(0, |at| at + 1)
+    } else {
+        last
+    };
+    words[last..].split(|word| matches!(word, Word::And | Word::Pipe)).flat_map(read_by).collect()
+}
+
+/// The skills that one simple command reads.
+fn read_by(command: &[Word]) -> Vec<String> {
+    let mut skills = Vec::new();
+    let mut texts = command.iter();
+    let Some(Word::Text(program)) = texts.next() else { return skills };
+    let in_place = command.iter().any(|word| matches!(word, Word::Text(text) if text.starts_with("-i")));
+    if !READERS.contains(&base(program)) || in_place {
+        return skills;
+    }
+    let mut written = false;
+    for word in texts {
+        match word {
+            Word::Into => written = true,
+            Word::Text(path) => {
+                let concrete = |name: &&str| !name.contains(['*', '?', '[', '{', '$']);
+                if let (false, Some(skill)) = (written, skill_read_in(path).filter(concrete)) {
+                    skills.push(skill.to_owned());
+                }
+                written = false;
+            }
+            Word::And | Word::Or | Word::Pipe | Word::End => {}
+        }
+    }
+    skills
+}
+
+/// The names that stand in the heads of skills in this text: `---`, then `name: …`.
+fn names_in(output: &str) -> Vec<String> {
+    let lines: Vec<&str> = output.lines().map(str::trim_end).collect();
+    let names = lines.windows(2).filter_map(|pair| match pair {
+        ["---", second] => second.strip_prefix("name:").map(|name| name.trim().trim_matches(['"', '\''])),
+        _ => None,
+    });
+    names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Word {
+    Text(String),
+    And,
+    Or,
+    Pipe,
+    /// What comes after runs whatever became of what is before.
+    End,
+    /// The next word is written to, not read.
+    Into,
+}
+
+/// Cuts a command into words as a shell would, near enough for plain commands.
+fn words(script: &str) -> Vec<Word> {
+    let mut out = Vec::new();
+    let mut text: Option<String> = None;
+    let mut chars = script.chars().peekable();
+    while let Some(char) = chars.next() {
+        let operator = match char {
+            '\'' => {
+                let quoted = text.get_or_insert_default();
+                quoted.extend(chars.by_ref().take_while(|char| *char != '\''));
+                continue;
+            }
+            '"' => {
+                let quoted = text.get_or_insert_default();
+                while let Some(char) = chars.next().filter(|char| *char != '"') {
+                    match (char, chars.peek()) {
+                        ('\\', Some('"' | '\\' | '$' | '`')) => quoted.extend(chars.next()),
+                        _ => quoted.push(char),
+                    }
+                }
+                continue;
+            }
+            '\\' => {
+                text.get_or_insert_default().extend(chars.next());
+                continue;
+            }
+            ' ' | '\t' => None,
+            '\n' | ';' => Some(Word::End),
+            '&' if chars.next_if_eq(&'&').is_some() => Some(Word::And),
+            // `2>&1` and `&>file` are about where output goes, and no end.
+            '&' if out.last() == Some(&Word::Into) && text.is_none() => {
+                text = Some("&".to_owned());
+                continue;
+            }
+            '&' if chars.peek() == Some(&'>') => None,
+            '&' => Some(Word::End),
+            '|' if chars.next_if_eq(&'|').is_some() => Some(Word::Or),
+            '|' => Some(Word::Pipe),
+            '>' => {
+                let _ = chars.next_if_eq(&'>');
+                // The number of what is redirected is no word.
+                if text.as_ref().is_some_and(|text| text.chars().all(|char| char.is_ascii_digit())) {
+                    text = None;
+                }
+                Some(Word::Into)
+            }
+            char => {
+                text.get_or_insert_default().push(char);
+                continue;
+            }
+        };
+        out.extend(text.take().map(Word::Text));
+        out.extend(operator);
+    }
+    out.extend(text.map(Word::Text));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEAD: &str = "---\nname: greeter\ndescription: d\n---\nbody\n";
+
+    #[test]
+    fn a_skill_that_was_only_mentioned_was_not_read() {
+        let file = ".agents/skills/greeter/SKILL.md";
+        for (command, output, succeeded, expected) in [
+            (format!("cat {file}"), "body", true, "greeter"),
+            (format!("/bin/bash -lc 'cat {file}'"), "body", true, "greeter"),
+            (format!("bash -lc \"sed -n '10,200p' /w/{file}\""), "body", true, "greeter"),
+            (format!("cat '{file}' | head -5"), "body", true, "greeter"),
+            (format!("cd /w && cat {file} 2>&1"), "body", true, "greeter"),
+            (format!("cat {file};"), "body", true, "greeter"),
+            (format!("cat {file}"), "No such file", false, ""),
+            // The exit code is not the reader's.
+            (format!("cat {file}; echo done"), "No such file\ndone", true, ""),
+            (format!("cat {file} || echo none"), "none", true, ""),
+            (format!("cat {file} &\ntrue"), "", true, ""),
+            // But what was shown was read.
+            (format!("cat {file}; echo done"), HEAD, true, "greeter"),
+            (format!("cat {file}; false"), HEAD, false, "greeter"),
+            (format!("python3 -c 'print(open(\"{file}\").read())'"), HEAD, true, "greeter"),
+            ("cat SKILL.md".to_owned(), HEAD, true, "greeter"),
+            ("cat .agents/skills/*/SKILL.md".to_owned(), HEAD, true, "greeter"),
+            ("cat .agents/skills/*/SKILL.md".to_owned(), "", true, ""),
+            ("cat notes.md".to_owned(), HEAD, true, ""),
+            // These look at the file, or write it.
+            (format!("ls -l {file}"), file, true, ""),
+            (format!("rg -l hello {file}"), file, true, ""),
+            (format!("echo {file}"), file, true, ""),
+            (format!("echo 'cat {file}'"), file, true, ""),
+            (format!("cat > {file}"), "", true, ""),
+            (format!("cat a.md >>{file}"), "", true, ""),
+            (format!("sed -i s/a/b/ {file}"), "", true, ""),
+            (format!("cat {} {file}", "/h/.agents/skills/other/SKILL.md"), "x", true, "other greeter"),
+            ("'".to_owned(), "", true, ""),
+            ("SKILL.md \"\\".to_owned(), "---", true, ""),
+        ] {
+            let found = skills_read_by(&command, output, succeeded).join(" ");
+            assert_eq!(found, expected, "{command} -> {output:?}");
+        }
+    }
+
+    #[test]
+    fn the_shell_around_a_command_is_taken_off() {
+        for (command, expected) in [
+            ("/bin/bash -lc 'git push'", "git push"),
+            ("bash -lc \"echo 'a b'\"", "echo 'a b'"),
+            ("/bin/zsh -c ls", "ls"),
+            ("bash run.sh now", "bash run.sh now"),
+            ("git push", "git push"),
+        ] {
+            assert_eq!(script_of(command), expected);
+        }
+    }
+}

@@ -1,0 +1,156 @@
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde_json::Value;
+
+use practicum_core::model::{Activated, Refused, RefusedBy, Step, ToolCall, Usage};
+
+/// Reads one process's standard output, line by line.
+pub trait Decoder: Send {
+    /// Reads a line. `false`: it cannot be read, and may have said anything.
+    fn line(&mut self, line: &str) -> bool {
+        match event(line) {
+            Some(event) => {
+                self.event(event);
+                true
+            }
+            // What does not even begin like one is chatter of a CLI, and says nothing about the run.
+            None => !line.trim_start().starts_with("{\""),
+        }
+    }
+
+    /// Takes in what a line of JSON says.
+    fn event(&mut self, _event: Value) {}
+
+    /// Whether it would rather have the bytes as they come than lines.
+    fn takes_bytes(&self) -> bool {
+        false
+    }
+
+    fn bytes(&mut self, _bytes: &[u8]) {}
+
+    /// Told beforehand how many bytes there are.
+    fn expect(&mut self, _bytes: u64) {}
+
+    fn finish(self: Box<Self>) -> Transcript;
+}
+
+fn event(line: &str) -> Option<Value> {
+    let read = |line: &str| serde_json::from_str(line).ok();
+    read(line).or_else(|| read(&with_whole_characters(line)?))
+}
+
+/// The same with a replacement for each half of a character that some languages write and JSON's readers
+/// refuse. `None` if there is none.
+fn with_whole_characters(line: &str) -> Option<String> {
+    static ESCAPES: LazyLock<Regex> = LazyLock::new(|| {
+        let whole = r"\\[^u]|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}";
+        Regex::new(&format!(r"{whole}|(?<half>\\u[dD][89a-fA-F][0-9a-fA-F]{{2}})")).expect("a pattern")
+    });
+    let mended = ESCAPES.replace_all(line, |found: &regex::Captures<'_>| match found.name("half") {
+        Some(_) => r"\ufffd".to_owned(),
+        None => found[0].to_owned(),
+    });
+    (mended != line).then(|| mended.into_owned())
+}
+
+/// A way to read a stream, by the name that `practicum.toml` uses for it.
+pub struct DecoderKind {
+    pub name: &'static str,
+    /// Whether it has events in which a skill that is taken up shows. Where it has none, the staged copy
+    /// of a skill carries a canary.
+    pub shows_skills: bool,
+    pub start: fn() -> Box<dyn Decoder>,
+}
+
+/// What one process said in its stream.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Transcript {
+    pub steps: Vec<Step>,
+    /// The last assistant message.
+    pub output: String,
+    pub skills_listed: Option<Vec<String>>,
+    pub commands_listed: Vec<String>,
+    pub activated: Vec<Activated>,
+    /// Skills that it called for and did not get.
+    pub refused: Vec<Refused>,
+    /// Whether the stream would not have shown a tool call, so that none seen means nothing.
+    pub hides_tools: bool,
+    /// Why not all that it said is known, if so.
+    pub unread: Option<String>,
+    pub usage: Usage,
+    /// Whether `usage` and `cost_usd` count the whole session up to here, and not only this process.
+    pub totals_of_session: bool,
+    pub cost_usd: Option<f64>,
+    pub api_calls: Option<u64>,
+    pub model: Option<String>,
+    pub version: Option<String>,
+    /// What a later turn needs to go on.
+    pub session: Option<String>,
+    pub said: Said,
+}
+
+/// A call of an agent's skill tool that failed; the input names the skill under this key.
+pub fn refused_by_tool(call: &ToolCall, key: &str) -> Option<Refused> {
+    let named = call.input[key].as_str()?.trim_start_matches('/');
+    let skill = named.rsplit(':').next().unwrap_or(named).to_owned();
+    Some(Refused { skill, by: RefusedBy::SkillTool, said: call.result.clone().unwrap_or_default() })
+}
+
+/// How the stream itself says that it ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Said {
+    /// Nothing: it broke off before its last word.
+    #[default]
+    Nothing,
+    Done,
+    /// Done, with a question to the user as the only thing said.
+    Asked,
+    RateLimited(String),
+    AuthFailed(String),
+    ApiFailed(String),
+    OverBudget(String),
+    Interrupted(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn half_a_character_does_not_hide_an_event() {
+        for (line, expected) in [
+            (r#"{"a": "\ud83d\ude00"}"#, Some(json!({"a": "😀"}))),
+            (r#"{"a": "x\ud83d y"}"#, Some(json!({"a": "x\u{fffd} y"}))),
+            (r#"{"a": "\ude00\uD83D"}"#, Some(json!({"a": "\u{fffd}\u{fffd}"}))),
+            (r#"{"a": "\ud83d\ud83d\ude00"}"#, Some(json!({"a": "\u{fffd}😀"}))),
+            (r#"{"a": "\\ud83d \ud83d"}"#, Some(json!({"a": "\\ud83d \u{fffd}"}))),
+            (r#"{"a": 1e999}"#, None),
+            (r#"{"a": "#, None),
+        ] {
+            assert_eq!(event(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn chatter_says_nothing_and_a_broken_event_may_have_said_anything() {
+        struct Deaf;
+        impl Decoder for Deaf {
+            fn finish(self: Box<Self>) -> Transcript {
+                Transcript::default()
+            }
+        }
+        for (line, expected) in [
+            ("{\"type\": \"x\"}", true),
+            ("", true),
+            ("warning: {\"type\"", true),
+            ("{ not: json }", true),
+            ("{\"type\": \"to", false),
+            ("  {\"n\": 1e999}", false),
+        ] {
+            assert_eq!(Deaf.line(line), expected, "{line}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What the tests of the decoders share.
+
+use super::{DecoderKind, Transcript};
+use practicum_core::model::Step;
+
+/// A stream as the real CLI wrote it, decoded.
+pub fn recorded(stream: &DecoderKind, name: &str) -> Transcript {
+    let path = format!("{}/../../tests/fixtures/streams/{name}.jsonl", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(path).expect("a recorded stream");
+    let mut decoder = (stream.start)();
+    text.lines().for_each(|line| {
+        decoder.line(line);
+    });
+    decoder.finish()
+}
+
+/// The skills that were activated, in order.
+pub fn activations(seen: &Transcript) -> String {
+    let names = seen.activated.iter().map(|one| match &one.plugin {
+        Some(plugin) => format!("{plugin}:{}", one.skill),
+        None => one.skill.clone(),
+    });
+    names.collect::<Vec<String>>().join(" ")
+}
+
+/// Tool calls, each with the first text of its input and what came of it.
+pub fn tools(seen: &Transcript) -> String {
+    let calls = seen.steps.iter().filter_map(|step| match step {
+        Step::Tool(call) => {
+            let keys = ["command", "path", "prompt", "name"];
+            let about = keys.iter().find_map(|key| call.input[key].as_str()).unwrap_or_default();
+            let end = match call.ok {
+                Some(true) => "ok",
+                Some(false) => "failed",
+                None => "open",
+            };
+            Some(format!("{} {about} = {end}: {}", call.name, call.result.as_deref().unwrap_or_default()))
+        }
+        Step::User(_) | Step::Text(_) => None,
+    });
+    calls.collect::<Vec<String>>().join(", ")
+}

@@ -1,0 +1,238 @@
+//! The skills folder and the commands beside it: what there is, and what a skill says when it is
+//! taken up.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use practicum_core::model::Diagnostics;
+use practicum_core::tree::Data;
+use practicum_skills::skill::{read_frontmatter, split_frontmatter};
+
+const MOST_SKILLS: usize = 500;
+const LARGEST_SKILL: u64 = 1024 * 1024;
+const LONGEST_DESCRIPTION: usize = 1500;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skill {
+    pub name: String,
+    pub description: String,
+    /// Absolute, links followed. A command file has no folder of its own.
+    pub folder: Option<PathBuf>,
+    pub body: String,
+    /// Its author may reserve a skill for people.
+    pub model_may_use: bool,
+}
+
+/// In the order of their folders' names, then the commands. What cannot be read is no skill.
+pub fn find(skills_dir: &Path) -> Vec<Skill> {
+    let folders = entries(skills_dir);
+    let skills = folders.iter().filter_map(|folder| read(&folder.join("SKILL.md"), Some(folder)));
+    let mut commands = Vec::new();
+    if let Some(home) = skills_dir.parent() {
+        find_commands(&home.join("commands"), "", 0, &mut commands);
+    }
+    skills.chain(commands).collect()
+}
+
+/// No one nests commands deeper.
+const DEEPEST: usize = 8;
+
+/// The commands in and below a folder. Each is called by its path, with colons; what its frontmatter calls
+/// it does not count.
+fn find_commands(folder: &Path, before: &str, depth: usize, found: &mut Vec<Skill>) {
+    for path in entries(folder) {
+        if found.len() >= MOST_SKILLS {
+            return;
+        }
+        let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
+        let Some(stem) = path.file_stem().and_then(|stem| stem.to_str()) else { continue };
+        let name = format!("{before}{stem}");
+        if metadata.is_dir() && depth < DEEPEST {
+            let folder = path.file_name().and_then(|name| name.to_str()).unwrap_or(stem);
+            find_commands(&path, &format!("{before}{folder}:"), depth + 1, found);
+        } else if path.extension().is_some_and(|ending| ending == "md") {
+            found.extend(read(&path, None).map(|skill| Skill { name, ..skill }));
+        }
+    }
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<PathBuf> = entries.take(MOST_SKILLS).flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// A skill is called as it says, else as its place.
+fn read(file: &Path, folder: Option<&Path>) -> Option<Skill> {
+    let metadata = fs::metadata(file).ok()?;
+    if !metadata.is_file() || metadata.len() > LARGEST_SKILL {
+        return None;
+    }
+    let text = String::from_utf8_lossy(&fs::read(file).ok()?).replace("\r\n", "\n");
+    let (front, body) = split_frontmatter(&text);
+    let front = front.map(|front| Front::read(file, front)).unwrap_or_default();
+    let place = folder.map_or_else(|| file.file_stem(), Path::file_name);
+    Some(Skill {
+        name: front.name.or_else(|| place?.to_str().map(str::to_owned))?,
+        description: front.description.unwrap_or_default(),
+        folder: match folder {
+            Some(folder) => Some(folder.canonicalize().ok()?),
+            None => None,
+        },
+        body: body.trim().to_owned(),
+        model_may_use: !front.reserved,
+    })
+}
+
+#[derive(Default)]
+struct Front {
+    name: Option<String>,
+    description: Option<String>,
+    reserved: bool,
+}
+
+impl Front {
+    fn read(file: &Path, text: &str) -> Self {
+        let root = read_frontmatter(file, text, &mut Diagnostics::default());
+        let field = |key: &str| {
+            let text = root.as_ref()?.get(key)?.as_text()?;
+            let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            Some(words).filter(|words| !words.is_empty())
+        };
+        let reserved = root.as_ref().and_then(|root| root.get("disable-model-invocation"));
+        Self {
+            name: field("name"),
+            description: field("description").map(shortened),
+            reserved: reserved.is_some_and(|node| node.data == Data::Bool(true)),
+        }
+    }
+}
+
+fn shortened(text: String) -> String {
+    text.chars().take(LONGEST_DESCRIPTION).collect()
+}
+
+/// By its name, or its folder's; a plugin's name may stand before it.
+pub fn named<'s>(skills: &'s [Skill], name: &str) -> Option<&'s Skill> {
+    let name = name.trim().trim_start_matches('/');
+    let exact = |name: &str| {
+        skills.iter().find(|skill| skill.name == name).or_else(|| {
+            skills.iter().find(|skill| {
+                skill
+                    .folder
+                    .as_ref()
+                    .and_then(|folder| folder.file_name())
+                    .is_some_and(|folder| folder == name)
+            })
+        })
+    };
+    exact(name).or_else(|| exact(name.rsplit_once(':')?.1))
+}
+
+/// A prompt that is a command for a skill: the skill and its arguments.
+pub fn commanded<'s, 'p>(skills: &'s [Skill], prompt: &'p str) -> Option<(&'s Skill, &'p str)> {
+    let command = prompt.trim().strip_prefix('/')?;
+    let (name, args) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
+    Some((named(skills, name)?, args.trim()))
+}
+
+impl Skill {
+    /// What the model gets to read when the skill is taken up.
+    pub fn instructions(&self, args: &str) -> String {
+        let place = match &self.folder {
+            Some(folder) => format!("Base directory for this skill: {}\n\n", folder.display()),
+            None => String::new(),
+        };
+        if self.body.contains("$ARGUMENTS") {
+            format!("{place}{}", self.body.replace("$ARGUMENTS", args))
+        } else if args.is_empty() {
+            format!("{place}{}", self.body)
+        } else {
+            format!("{place}{}\n\nARGUMENTS: {args}", self.body)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        fs::create_dir_all(folder.join(name)).expect("a folder");
+        fs::write(folder.join(name).join("SKILL.md"), text).expect("a file");
+    }
+
+    #[test]
+    fn frontmatter_as_people_write_it() {
+        for (text, name, description, body, model_may_use) in [
+            ("---\nname: n\ndescription: d e\n---\n# Body\n", "n", "d e", "# Body", true),
+            ("---\r\nname: n\r\ndescription: >\r\n  d\r\n  e\r\n---\r\nB", "n", "d e", "B", true),
+            ("\u{feff}---\nname: n\n---\nB\n---\nC", "n", "", "B\n---\nC", true),
+            ("---\ndescription: Use when: always\n---\nB", "folder", "Use when: always", "B", true),
+            ("---\nname: n\ndisable-model-invocation: true\n---\nB", "n", "", "B", false),
+            ("# No frontmatter", "folder", "", "# No frontmatter", true),
+            ("---\nname: never closed", "folder", "", "---\nname: never closed", true),
+            ("---\n---\nB", "folder", "", "B", true),
+            ("", "folder", "", "", true),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            write(folder.path(), "folder", text);
+            let skills = find(folder.path());
+            let [skill] = skills.as_slice() else { panic!("{text:?}: {skills:?}") };
+            assert_eq!(
+                (skill.name.as_str(), skill.description.as_str(), skill.body.as_str(), skill.model_may_use),
+                (name, description, body, model_may_use),
+                "{text:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn skills_are_found_by_name() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(folder.path(), "b", "---\nname: beta\n---\nDo $ARGUMENTS.");
+        write(folder.path(), "a", "Do it.");
+        fs::create_dir(folder.path().join("empty")).expect("a folder");
+        fs::write(folder.path().join("file"), "").expect("a file");
+        let skills = find(folder.path());
+        for (prompt, expected) in [
+            ("/a now please", Some(("a", "now please"))),
+            ("  /beta\nx", Some(("beta", "x"))),
+            ("/b", Some(("beta", ""))),
+            ("/plugin:beta x", Some(("beta", "x"))),
+            ("/usr/bin/env", None),
+            ("/", None),
+            ("use /a", None),
+        ] {
+            let found = commanded(&skills, prompt).map(|(skill, args)| (skill.name.as_str(), args));
+            assert_eq!(found, expected, "{prompt:?}");
+        }
+        let said = |name: &str, args: &str| {
+            let text = named(&skills, name).expect("a skill").instructions(args);
+            text.split_once("\n\n").expect("two parts").1.to_owned()
+        };
+        assert_eq!(said("a", ""), "Do it.");
+        assert_eq!(said("a", "x"), "Do it.\n\nARGUMENTS: x");
+        assert_eq!(said("beta", "x"), "Do x.");
+        assert_eq!(find(Path::new("/nowhere/at/all")), []);
+    }
+
+    #[test]
+    fn a_command_file_is_a_skill_without_a_folder() {
+        let home = tempfile::tempdir().expect("a folder");
+        write(&home.path().join("skills"), "a", "Do it.");
+        fs::create_dir(home.path().join("commands")).expect("a folder");
+        for (name, text) in
+            [("profile.md", "---\ndescription: d\n---\nProfile $ARGUMENTS."), ("notes.txt", "x")]
+        {
+            fs::write(home.path().join("commands").join(name), text).expect("a file");
+        }
+        let skills = find(&home.path().join("skills"));
+        let names: Vec<&str> = skills.iter().map(|skill| skill.name.as_str()).collect();
+        assert_eq!(names, ["a", "profile"]);
+        let (skill, args) = commanded(&skills, "/profile a.csv").expect("a command");
+        assert_eq!(skill.instructions(args), "Profile a.csv.");
+        assert_eq!(named(&skills, "commands"), None);
+    }
+}

@@ -1,0 +1,327 @@
+//! A cassette: what was asked and answered, as JSON lines that can be read, compared and kept.
+//!
+//! The first line says what it is. `text` lines hold texts of requests, each once, because a
+//! conversation repeats all that was said before; `exchange` lines name them by their digests.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ScopeKind;
+use crate::llm::Api;
+use practicum_core::model::Digest;
+
+pub const SCHEMA_VERSION: u32 = 1;
+
+/// Hours of conversation stay far below it.
+const LARGEST: u64 = 1024 * 1024 * 1024;
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "line", rename_all = "snake_case")]
+pub enum Line {
+    Cassette { schema_version: u32, practicum: String, recorded: String },
+    Text { digest: Digest, text: String },
+    Exchange(Exchange),
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Exchange {
+    pub trial: String,
+    pub kind: ScopeKind,
+    /// From 1, within trial and kind.
+    pub number: u64,
+    #[serde(with = "api_name")]
+    pub api: Api,
+    /// Of all parts.
+    pub digest: Digest,
+    pub request: Vec<Part>,
+    pub response: Response,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Part {
+    pub at: String,
+    pub digest: Digest,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Response {
+    pub status: u16,
+    pub headers: BTreeMap<String, String>,
+    pub body: Body,
+    /// It broke off, or the agent did not wait for its end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Body {
+    Events(Vec<Event>),
+    Json(Value),
+    Text(String),
+    /// Why it is not here.
+    Withheld(String),
+}
+
+/// One server-sent event. Data that is a text stands there as it is: OpenAI's `[DONE]`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<String>,
+    pub data: Value,
+}
+
+mod api_name {
+    use super::Api;
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+
+    pub fn serialize<S: Serializer>(api: &Api, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(api.name())
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Api, D::Error> {
+        let name = String::deserialize(from)?;
+        Api::from_name(&name).ok_or_else(|| D::Error::custom(format!("there is no API {name:?}")))
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the cassette {path} cannot be used: {problem}")]
+pub struct CassetteError {
+    path: String,
+    problem: String,
+}
+
+impl CassetteError {
+    pub(super) fn at(path: &Path) -> impl Fn(String) -> Self {
+        let path = path.display().to_string();
+        move |problem| Self { path: path.clone(), problem }
+    }
+}
+
+/// A cassette that was read.
+#[derive(Debug, Default)]
+pub struct Cassette {
+    pub texts: HashMap<Digest, String>,
+    pub exchanges: Vec<Exchange>,
+}
+
+impl Cassette {
+    pub fn read(path: &Path) -> Result<Self, CassetteError> {
+        let error = CassetteError::at(path);
+        let file = File::open(path).map_err(|problem| error(problem.to_string()))?;
+        let size = file.metadata().map_err(|problem| error(problem.to_string()))?.len();
+        if size > LARGEST {
+            return Err(error("it is larger than any cassette".to_owned()));
+        }
+        let mut cassette = Self::default();
+        let mut known = false;
+        for (index, line) in BufReader::new(file.take(LARGEST)).lines().enumerate() {
+            let at = |problem: String| error(format!("line {}: {problem}", index + 1));
+            let line = line.map_err(|problem| at(problem.to_string()))?;
+            match serde_json::from_str::<Line>(&line).map_err(|problem| at(problem.to_string()))? {
+                Line::Cassette { schema_version: SCHEMA_VERSION, .. } => known = true,
+                Line::Cassette { schema_version, .. } => {
+                    return Err(at(format!("version {schema_version} is not known here")));
+                }
+                Line::Text { digest, text } => {
+                    cassette.texts.insert(digest, text);
+                }
+                Line::Exchange(exchange) => cassette.exchanges.push(exchange),
+            }
+            if !known {
+                return Err(at("it does not say that it is a cassette".to_owned()));
+            }
+        }
+        if known { Ok(cassette) } else { Err(error("it is empty".to_owned())) }
+    }
+
+    /// Who asked in it.
+    pub fn scopes(&self) -> Vec<(ScopeKind, String)> {
+        let mut scopes: Vec<_> =
+            self.exchanges.iter().map(|exchange| (exchange.kind, exchange.trial.clone())).collect();
+        scopes.sort();
+        scopes.dedup();
+        scopes
+    }
+}
+
+/// The events of a stream.
+pub fn events(stream: &str) -> Vec<Event> {
+    let stream = stream.replace("\r\n", "\n");
+    let block = |block: &str| {
+        let field = |line: &str, name: &str| {
+            line.strip_prefix(name).map(|value| value.strip_prefix(' ').unwrap_or(value).to_owned())
+        };
+        let event = block.lines().find_map(|line| field(line, "event:"));
+        let data: Vec<String> = block.lines().filter_map(|line| field(line, "data:")).collect();
+        if data.is_empty() {
+            return None;
+        }
+        let data = data.join("\n");
+        let data = serde_json::from_str(&data).unwrap_or(Value::String(data));
+        Some(Event { event, data })
+    };
+    stream.split("\n\n").filter_map(block).collect()
+}
+
+impl Event {
+    pub fn render(&self) -> String {
+        let event = self.event.as_ref().map(|event| format!("event: {event}\n")).unwrap_or_default();
+        match &self.data {
+            Value::String(text) => format!("{event}data: {text}\n\n"),
+            json => format!("{event}data: {json}\n\n"),
+        }
+    }
+}
+
+/// Where the APIs put the pieces of a text that they stream.
+const PIECES: [&str; 8] = [
+    "/delta/text",
+    "/delta/partial_json",
+    "/delta/thinking",
+    "/delta",
+    "/choices/0/delta/content",
+    "/choices/0/delta/reasoning_content",
+    "/choices/0/delta/reasoning",
+    "/choices/0/delta/tool_calls/0/function/arguments",
+];
+
+/// Joins the pieces of each text, so that a place or a secret in it is whole and can be found.
+/// What only serves the wire goes: pings, padding.
+pub fn joined(events: Vec<Event>) -> Vec<Event> {
+    let mut out: Vec<Event> = Vec::new();
+    for mut event in events {
+        if event.data.get("type").is_some_and(|kind| kind == "ping") {
+            continue;
+        }
+        if let Some(fields) = event.data.as_object_mut() {
+            fields.shift_remove("obfuscation");
+        }
+        let continues =
+            out.last_mut().is_some_and(|last| last.event == event.event && join(&mut last.data, &event.data));
+        if !continues {
+            out.push(event);
+        }
+    }
+    out
+}
+
+/// Adds the second's piece to the first's, if they differ in nothing else.
+fn join(first: &mut Value, second: &Value) -> bool {
+    let Some(at) = PIECES
+        .iter()
+        .find(|at| [&*first, second].iter().all(|one| one.pointer(at).is_some_and(Value::is_string)))
+    else {
+        return false;
+    };
+    let (Some(piece), Some(more)) = (first.pointer_mut(at), second.pointer(at).and_then(Value::as_str))
+    else {
+        return false;
+    };
+    // Out of the way while the rest is compared: it grows with every piece.
+    let mut whole = piece.take();
+    let same = without_piece(first.clone(), at) == without_piece(second.clone(), at);
+    if let (Value::String(text), true) = (&mut whole, same) {
+        text.push_str(more);
+    }
+    if let Some(piece) = first.pointer_mut(at) {
+        *piece = whole;
+    }
+    same
+}
+
+fn without_piece(mut value: Value, at: &str) -> Value {
+    if let Some(piece) = value.pointer_mut(at) {
+        *piece = Value::Null;
+    }
+    if let Some(fields) = value.as_object_mut() {
+        fields.shift_remove("sequence_number");
+    }
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::{Block, Counted, Reply, SseEvent, Stop};
+    use practicum_core::model::Usage;
+    use serde_json::json;
+
+    #[test]
+    fn pieces_are_joined_in_every_api() {
+        let long = format!("{{\"path\":\"/a/very/long{}/path\"}}", "/x".repeat(60));
+        for api in Api::ALL {
+            let reply = Reply {
+                id: "r".into(),
+                model: "m".into(),
+                blocks: vec![
+                    Block::Text { text: "y".repeat(200) },
+                    Block::ToolUse {
+                        id: "t".into(),
+                        name: "Write".into(),
+                        input: serde_json::from_str(&long).expect("JSON"),
+                    },
+                ],
+                stop: Stop::ToolUse,
+                usage: Usage { input: 1, output: 2, ..Usage::default() },
+            };
+            let stream: String = api.wire().reply_to_events(&reply).iter().map(SseEvent::render).collect();
+            let split = events(&stream);
+            let whole = joined(split.clone());
+            assert!(whole.len() < split.len(), "{api:?}");
+            let holds = |text: &str| {
+                whole.iter().any(|event| {
+                    PIECES.iter().any(|at| event.data.pointer(at).and_then(Value::as_str) == Some(text))
+                })
+            };
+            assert!(holds(&"y".repeat(200)) && holds(&long), "{api:?}: {whole:?}");
+            let again: String = whole.iter().map(Event::render).collect();
+            assert_eq!(events(&again), whole, "{api:?}");
+            let mut counted = Counted::default();
+            whole.iter().for_each(|event| counted.take_in(api, &event.data));
+            assert_eq!(counted.usage, Some(reply.usage), "{api:?}");
+        }
+    }
+
+    #[test]
+    fn different_texts_are_not_joined() {
+        let delta = |index: u32, kind: &str, field: &str| Event {
+            event: Some("content_block_delta".to_owned()),
+            data: json!({"index": index, "delta": {"type": kind, field: "a"}}),
+        };
+        let events = vec![
+            delta(0, "text_delta", "text"),
+            delta(1, "text_delta", "text"),
+            delta(1, "input_json_delta", "partial_json"),
+        ];
+        assert_eq!(joined(events.clone()), events);
+    }
+
+    #[test]
+    fn what_is_no_cassette_is_said_to_be_none() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("c.jsonl");
+        let first = |version: u32| {
+            format!(
+                "{{\"line\":\"cassette\",\"schema_version\":{version},\"practicum\":\"1\",\"recorded\":\"x\"}}\n"
+            )
+        };
+        for (text, part) in [
+            (String::new(), "empty"),
+            ("{}\n".to_owned(), "line 1"),
+            ("{\"line\":\"text\",\"digest\":\"d\",\"text\":\"t\"}\n".to_owned(), "does not say"),
+            (first(2), "version 2"),
+            (first(1) + "{\"line\":\"exchange\"", "line 2"),
+        ] {
+            std::fs::write(&path, &text).expect("written");
+            let error = Cassette::read(&path).expect_err(&text).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Agent command lines, the built-in agent, model APIs and the model gateway.
+
+// Printing panics when nobody reads any more, and a run must not end with its reader.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod agents;
+pub mod builtin;
+pub mod gateway;
+pub mod llm;

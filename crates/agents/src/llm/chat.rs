@@ -1,0 +1,379 @@
+//! OpenAI's Chat Completions API, which many servers speak.
+
+use serde_json::{Value, json};
+
+use super::{
+    Block, Data, Malformed, Message, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count,
+    input_from_text, input_to_text, items, limit, pieces, text, texts_of,
+};
+use practicum_core::model::Usage;
+
+pub struct OpenAiChat;
+
+impl Wire for OpenAiChat {
+    fn path(&self) -> &'static str {
+        "/chat/completions"
+    }
+
+    fn request_to_json(&self, request: &Request) -> Value {
+        let mut messages = Vec::new();
+        if let Some(system) = &request.system {
+            messages.push(json!({"role": "system", "content": system}));
+        }
+        for message in &request.messages {
+            write_message(message, &mut messages);
+        }
+        let mut body = json!({"model": request.model, "messages": messages});
+        if !request.tools.is_empty() {
+            body["tools"] = request
+                .tools
+                .iter()
+                .map(|tool| {
+                    json!({
+                        "type": "function",
+                        "function": {
+                            "name": tool.name,
+                            "description": tool.description,
+                            "parameters": tool.input_schema,
+                        },
+                    })
+                })
+                .collect();
+        }
+        if let Some(name) = &request.tool_choice {
+            body["tool_choice"] = json!({"type": "function", "function": {"name": name}});
+        }
+        if let Some(limit) = request.max_tokens {
+            body["max_completion_tokens"] = json!(limit);
+        }
+        if let Some(temperature) = request.temperature {
+            body["temperature"] = json!(temperature);
+        }
+        if request.stream {
+            body["stream"] = json!(true);
+            body["stream_options"] = json!({"include_usage": true});
+        }
+        body
+    }
+
+    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed> {
+        if !json.get("messages").is_some_and(Value::is_array) {
+            return Err(Malformed("messages: a list of messages is required".to_owned()));
+        }
+        let mut request = Request {
+            model: text(json, "model").to_owned(),
+            system: None,
+            messages: Vec::new(),
+            tools: items(json, "tools").iter().filter_map(tool_from_json).collect(),
+            tool_choice: json
+                .get("tool_choice")
+                .and_then(|choice| choice.get("function"))
+                .map(|function| text(function, "name").to_owned()),
+            max_tokens: limit(json, "max_completion_tokens").or_else(|| limit(json, "max_tokens")),
+            temperature: json.get("temperature").and_then(Value::as_f64),
+            stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
+        };
+        for message in items(json, "messages") {
+            read_message(message, &mut request)?;
+        }
+        Ok(request)
+    }
+
+    fn reply_to_json(&self, reply: &Reply) -> Value {
+        let message = assistant_message(&reply.blocks, true);
+        json!({
+            "id": reply.id,
+            "object": "chat.completion",
+            "created": 0,
+            "model": reply.model,
+            "choices": [{"index": 0, "message": message, "finish_reason": finish_reason(&reply.stop)}],
+            "usage": usage_to_json(reply.usage),
+        })
+    }
+
+    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed> {
+        let choice = items(json, "choices").first();
+        let Some(message) = choice.and_then(|choice| choice.get("message")) else {
+            return Err(Malformed("the reply has no choices".to_owned()));
+        };
+        let mut blocks = assistant_blocks(message);
+        let refusal = message.get("refusal").and_then(Value::as_str);
+        if let Some(refusal) = refusal {
+            blocks.push(Block::Text { text: refusal.to_owned() });
+        }
+        let stop = match choice.map(|choice| text(choice, "finish_reason")).unwrap_or_default() {
+            "stop" | "" if refusal.is_some() => Stop::Refusal,
+            "stop" | "" => Stop::EndTurn,
+            "tool_calls" | "function_call" => Stop::ToolUse,
+            "length" => Stop::MaxTokens,
+            "content_filter" => Stop::Refusal,
+            other => Stop::Other(other.to_owned()),
+        };
+        Ok(Reply {
+            id: text(json, "id").to_owned(),
+            model: text(json, "model").to_owned(),
+            blocks,
+            stop,
+            usage: json.get("usage").map(usage_from_json).unwrap_or_default(),
+        })
+    }
+
+    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent> {
+        let mut deltas = vec![json!({"role": "assistant", "content": ""})];
+        let mut calls = 0;
+        for block in &reply.blocks {
+            match block {
+                Block::Text { text } => {
+                    deltas.extend(pieces(text).into_iter().map(|piece| json!({"content": piece})));
+                }
+                Block::Thinking { text, .. } => {
+                    deltas.extend(pieces(text).into_iter().map(|piece| json!({"reasoning_content": piece})));
+                }
+                Block::ToolUse { id, name, input } => {
+                    let function = json!({"name": name, "arguments": ""});
+                    deltas.push(json!({"tool_calls": [
+                        {"index": calls, "id": id, "type": "function", "function": function}
+                    ]}));
+                    deltas.extend(pieces(&input_to_text(input)).into_iter().map(
+                        |piece| json!({"tool_calls": [{"index": calls, "function": {"arguments": piece}}]}),
+                    ));
+                    calls += 1;
+                }
+                Block::ToolResult { .. } => {}
+            }
+        }
+        let chunk = |delta: Value, finish: Value| {
+            json!({
+                "id": reply.id,
+                "object": "chat.completion.chunk",
+                "created": 0,
+                "model": reply.model,
+                "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+            })
+        };
+        let mut events: Vec<SseEvent> =
+            deltas.into_iter().map(|delta| unnamed(chunk(delta, Value::Null))).collect();
+        let mut last = chunk(json!({}), json!(finish_reason(&reply.stop)));
+        last["usage"] = usage_to_json(reply.usage);
+        events.push(unnamed(last));
+        events.push(SseEvent { name: None, data: Data::Word("[DONE]") });
+        events
+    }
+
+    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+        *so_far = usage_from_json(usage);
+    }
+
+    fn error_to_json(&self, kind: &str, message: &str) -> Value {
+        json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
+    }
+
+    fn error_to_event(&self, _reply: &Reply, kind: &str, message: &str) -> SseEvent {
+        unnamed(self.error_to_json(kind, message))
+    }
+}
+
+fn unnamed(data: Value) -> SseEvent {
+    SseEvent { name: None, data: Data::Json(data) }
+}
+
+fn finish_reason(stop: &Stop) -> &str {
+    match stop {
+        Stop::EndTurn => "stop",
+        Stop::ToolUse => "tool_calls",
+        Stop::MaxTokens => "length",
+        Stop::Refusal => "content_filter",
+        Stop::Other(reason) => reason,
+    }
+}
+
+/// One of our messages may become several: each tool result stands alone here.
+fn write_message(message: &Message, messages: &mut Vec<Value>) {
+    match message.role {
+        Role::Assistant => messages.push(assistant_message(&message.blocks, false)),
+        Role::User => {
+            let mut texts = Vec::new();
+            for block in &message.blocks {
+                match block {
+                    Block::ToolResult { tool_use_id, content, is_error: _ } => messages
+                        .push(json!({"role": "tool", "tool_call_id": tool_use_id, "content": content})),
+                    Block::Text { text } => texts.push(text.as_str()),
+                    Block::Thinking { .. } | Block::ToolUse { .. } => {}
+                }
+            }
+            if !texts.is_empty() {
+                messages.push(json!({"role": "user", "content": content_of(&texts)}));
+            }
+        }
+    }
+}
+
+/// Thoughts are not part of the API's requests, and only of some servers' replies.
+fn assistant_message(blocks: &[Block], with_thoughts: bool) -> Value {
+    let mut texts = Vec::new();
+    let mut thoughts = String::new();
+    let mut calls = Vec::new();
+    for block in blocks {
+        match block {
+            Block::Text { text } => texts.push(text.as_str()),
+            Block::Thinking { text, .. } => thoughts.push_str(text),
+            Block::ToolUse { id, name, input } => calls.push(json!({
+                "id": id,
+                "type": "function",
+                "function": {"name": name, "arguments": input_to_text(input)},
+            })),
+            Block::ToolResult { .. } => {}
+        }
+    }
+    let mut message = json!({"role": "assistant", "content": content_of(&texts)});
+    if with_thoughts && !thoughts.is_empty() {
+        message["reasoning_content"] = json!(thoughts);
+    }
+    if !calls.is_empty() {
+        message["tool_calls"] = Value::Array(calls);
+    }
+    message
+}
+
+fn content_of(texts: &[&str]) -> Value {
+    match texts {
+        [] => Value::Null,
+        [one] => json!(one),
+        several => several.iter().map(|text| json!({"type": "text", "text": text})).collect(),
+    }
+}
+
+fn read_message(message: &Value, request: &mut Request) -> Result<(), Malformed> {
+    let texts = message.get("content").map(texts_of).unwrap_or_default();
+    match text(message, "role") {
+        "system" | "developer" => texts.into_iter().for_each(|part| request.add_system(part)),
+        "user" => texts.into_iter().for_each(|text| request.push(Role::User, Block::Text { text })),
+        "assistant" => {
+            for block in assistant_blocks(message) {
+                request.push(Role::Assistant, block);
+            }
+        }
+        "tool" => request.push(
+            Role::User,
+            Block::ToolResult {
+                tool_use_id: text(message, "tool_call_id").to_owned(),
+                content: texts.join("\n"),
+                is_error: false,
+            },
+        ),
+        role => return Err(Malformed(format!("messages: unknown role {role:?}"))),
+    }
+    Ok(())
+}
+
+fn assistant_blocks(message: &Value) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    let thoughts = ["reasoning_content", "reasoning"].into_iter().map(|key| text(message, key));
+    if let Some(thought) = thoughts.into_iter().find(|thought| !thought.is_empty()) {
+        blocks.push(Block::Thinking { text: thought.to_owned(), signature: None });
+    }
+    let texts = message.get("content").map(texts_of).unwrap_or_default();
+    blocks.extend(texts.into_iter().filter(|text| !text.is_empty()).map(|text| Block::Text { text }));
+    for call in items(message, "tool_calls") {
+        let function = call.get("function").unwrap_or(&Value::Null);
+        blocks.push(Block::ToolUse {
+            id: text(call, "id").to_owned(),
+            name: text(function, "name").to_owned(),
+            input: input_from_text(text(function, "arguments")),
+        });
+    }
+    blocks
+}
+
+fn tool_from_json(json: &Value) -> Option<Tool> {
+    let function = json.get("function")?;
+    Some(Tool {
+        name: text(function, "name").to_owned(),
+        description: text(function, "description").to_owned(),
+        input_schema: function.get("parameters").cloned().unwrap_or_else(|| json!({"type": "object"})),
+    })
+}
+
+/// The API counts what came from a cache as input, we do not.
+fn usage_to_json(usage: Usage) -> Value {
+    let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    json!({
+        "prompt_tokens": input,
+        "completion_tokens": usage.output,
+        "total_tokens": input.saturating_add(usage.output),
+        "prompt_tokens_details": {"cached_tokens": usage.cache_read},
+    })
+}
+
+fn usage_from_json(json: &Value) -> Usage {
+    let cached = json.get("prompt_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
+    Usage {
+        input: count(json, "prompt_tokens").saturating_sub(cached),
+        output: count(json, "completion_tokens"),
+        cache_read: cached,
+        cache_write: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Api, samples};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn requests_survive(request in samples::request(samples::Shape::Chat)) {
+            samples::check_request(Api::OpenAiChat, request)?;
+        }
+
+        #[test]
+        fn replies_survive(reply in samples::reply(samples::Shape::Chat)) {
+            samples::check_reply(Api::OpenAiChat, reply)?;
+        }
+    }
+
+    #[test]
+    fn what_a_client_sends_is_read() {
+        let request = OpenAiChat
+            .request_from_json(&json!({
+                "model": "m", "max_tokens": 5, "stream": false,
+                "messages": [
+                    {"role": "developer", "content": "be brief"},
+                    {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image_url"}]},
+                    {"role": "assistant", "content": null, "tool_calls": [
+                        {"id": "c", "type": "function", "function": {"name": "f", "arguments": "not json"}},
+                        {"id": "d", "type": "function", "function": {"name": "g", "arguments": ""}}
+                    ]},
+                    {"role": "tool", "tool_call_id": "c", "content": "r"},
+                    {"role": "tool", "tool_call_id": "d", "content": "s"},
+                    {"role": "user", "content": "b"}
+                ]
+            }))
+            .expect("readable");
+        assert_eq!(request.max_tokens, Some(5));
+        assert_eq!(request.messages.len(), 3);
+        assert_eq!(
+            request.messages[1].blocks,
+            [
+                Block::ToolUse { id: "c".into(), name: "f".into(), input: json!("not json") },
+                Block::ToolUse { id: "d".into(), name: "g".into(), input: json!({}) },
+            ]
+        );
+        assert_eq!(request.messages[2].blocks.len(), 3);
+    }
+
+    #[test]
+    fn a_stream_ends_with_the_word() {
+        let reply = Reply {
+            id: "r".into(),
+            model: "m".into(),
+            blocks: vec![Block::Text { text: "hi".into() }],
+            stop: Stop::EndTurn,
+            usage: Usage::default(),
+        };
+        let stream: String = OpenAiChat.reply_to_events(&reply).iter().map(SseEvent::render).collect();
+        assert!(stream.ends_with("data: [DONE]\n\n"), "{stream}");
+        assert!(!stream.contains("event:"), "{stream}");
+    }
+}

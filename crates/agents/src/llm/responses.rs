@@ -1,0 +1,513 @@
+//! OpenAI's Responses API.
+
+use serde_json::{Value, json};
+
+use super::{
+    Block, Malformed, Reply, Request, Role, SseEvent, Stop, Tool, Wire, count, input_from_text,
+    input_to_text, items, limit, pieces, text, texts_of,
+};
+use practicum_core::model::Usage;
+
+pub struct OpenAiResponses;
+
+impl Wire for OpenAiResponses {
+    fn path(&self) -> &'static str {
+        "/responses"
+    }
+
+    fn request_to_json(&self, request: &Request) -> Value {
+        let input: Vec<Value> = request
+            .messages
+            .iter()
+            .flat_map(|message| message.blocks.iter().filter_map(|block| item_of(message.role, block)))
+            .collect();
+        let mut body = json!({"model": request.model, "input": input, "store": false});
+        if let Some(system) = &request.system {
+            body["instructions"] = json!(system);
+        }
+        if !request.tools.is_empty() {
+            body["tools"] = request
+                .tools
+                .iter()
+                .map(|tool| {
+                    json!({
+                        "type": "function",
+                        "name": tool.name,
+                        "description": tool.description,
+                        "parameters": tool.input_schema,
+                        "strict": false,
+                    })
+                })
+                .collect();
+        }
+        if let Some(name) = &request.tool_choice {
+            body["tool_choice"] = json!({"type": "function", "name": name});
+        }
+        if let Some(limit) = request.max_tokens {
+            body["max_output_tokens"] = json!(limit);
+        }
+        if let Some(temperature) = request.temperature {
+            body["temperature"] = json!(temperature);
+        }
+        if request.stream {
+            body["stream"] = json!(true);
+        }
+        body
+    }
+
+    fn request_from_json(&self, json: &Value) -> Result<Request, Malformed> {
+        let mut request = Request {
+            model: text(json, "model").to_owned(),
+            system: None,
+            messages: Vec::new(),
+            tools: Vec::new(),
+            tool_choice: json
+                .get("tool_choice")
+                .filter(|choice| text(choice, "type") == "function")
+                .map(|choice| text(choice, "name").to_owned()),
+            max_tokens: limit(json, "max_output_tokens"),
+            temperature: json.get("temperature").and_then(Value::as_f64),
+            stream: json.get("stream").and_then(Value::as_bool).unwrap_or(false),
+        };
+        if let Some(instructions) = json.get("instructions").and_then(Value::as_str) {
+            request.add_system(instructions.to_owned());
+        }
+        collect_tools(items(json, "tools"), &mut request.tools);
+        match json.get("input") {
+            Some(Value::String(prompt)) => request.push(Role::User, Block::Text { text: prompt.clone() }),
+            Some(Value::Array(input)) => {
+                for item in input {
+                    read_item(item, &mut request);
+                }
+            }
+            _ => return Err(Malformed("input: text or a list of items is required".to_owned())),
+        }
+        Ok(request)
+    }
+
+    fn reply_to_json(&self, reply: &Reply) -> Value {
+        let output: Vec<Value> =
+            reply.blocks.iter().enumerate().filter_map(|(at, block)| output_item(reply, at, block)).collect();
+        let (status, details) = match &reply.stop {
+            Stop::EndTurn | Stop::ToolUse => ("completed", Value::Null),
+            Stop::MaxTokens => ("incomplete", json!({"reason": "max_output_tokens"})),
+            Stop::Refusal => ("incomplete", json!({"reason": "content_filter"})),
+            Stop::Other(reason) => ("incomplete", json!({"reason": reason})),
+        };
+        json!({
+            "id": reply.id,
+            "object": "response",
+            "status": status,
+            "model": reply.model,
+            "output": output,
+            "incomplete_details": details,
+            "error": null,
+            "usage": usage_to_json(reply.usage),
+        })
+    }
+
+    fn reply_from_json(&self, json: &Value) -> Result<Reply, Malformed> {
+        if text(json, "status") == "failed" {
+            let why = json.get("error").map(|error| text(error, "message")).unwrap_or_default();
+            return Err(Malformed(format!("the response failed: {why}")));
+        }
+        if !json.get("output").is_some_and(Value::is_array) {
+            return Err(Malformed("the reply has no output".to_owned()));
+        }
+        let mut reply = Reply {
+            id: text(json, "id").to_owned(),
+            model: text(json, "model").to_owned(),
+            blocks: Vec::new(),
+            stop: Stop::EndTurn,
+            usage: json.get("usage").map(usage_from_json).unwrap_or_default(),
+        };
+        let mut refused = false;
+        for item in items(json, "output") {
+            for part in items(item, "content").iter().filter(|part| text(part, "type") == "refusal") {
+                refused = true;
+                reply.blocks.push(Block::Text { text: text(part, "refusal").to_owned() });
+            }
+            reply.blocks.extend(blocks_of(item).into_iter().map(|(_, block)| block));
+        }
+        let incomplete = json.get("incomplete_details").map(|details| text(details, "reason")).unwrap_or("");
+        reply.stop = match incomplete {
+            "max_output_tokens" => Stop::MaxTokens,
+            "content_filter" => Stop::Refusal,
+            "" if refused => Stop::Refusal,
+            "" if reply.calls_tools() => Stop::ToolUse,
+            "" => Stop::EndTurn,
+            other => Stop::Other(other.to_owned()),
+        };
+        Ok(reply)
+    }
+
+    fn reply_to_events(&self, reply: &Reply) -> Vec<SseEvent> {
+        let complete = self.reply_to_json(reply);
+        let mut begun = complete.clone();
+        begun["status"] = json!("in_progress");
+        begun["output"] = json!([]);
+        begun["incomplete_details"] = Value::Null;
+        begun["usage"] = Value::Null;
+        let mut data = vec![
+            json!({"type": "response.created", "response": begun}),
+            json!({"type": "response.in_progress", "response": begun}),
+        ];
+        for (index, item) in items(&complete, "output").iter().enumerate() {
+            stream_item(index, item, &mut data);
+        }
+        let last = match text(&complete, "status") {
+            "incomplete" => "response.incomplete",
+            _ => "response.completed",
+        };
+        data.push(json!({"type": last, "response": complete}));
+        data.into_iter()
+            .enumerate()
+            .map(|(number, mut event)| {
+                event["sequence_number"] = json!(number);
+                SseEvent::named(event)
+            })
+            .collect()
+    }
+
+    fn add_counts(&self, usage: &Value, so_far: &mut Usage) {
+        *so_far = usage_from_json(usage);
+    }
+
+    fn error_to_json(&self, kind: &str, message: &str) -> Value {
+        json!({"error": {"message": message, "type": kind, "param": null, "code": kind}})
+    }
+
+    fn error_to_event(&self, reply: &Reply, kind: &str, message: &str) -> SseEvent {
+        let mut failed = self.reply_to_json(reply);
+        failed["status"] = json!("failed");
+        failed["output"] = json!([]);
+        failed["error"] = json!({"code": kind, "message": message});
+        SseEvent::named(json!({"type": "response.failed", "response": failed}))
+    }
+}
+
+fn item_of(role: Role, block: &Block) -> Option<Value> {
+    match block {
+        Block::Text { text } => {
+            let (role, kind) = match role {
+                Role::User => ("user", "input_text"),
+                Role::Assistant => ("assistant", "output_text"),
+            };
+            Some(json!({"type": "message", "role": role, "content": [{"type": kind, "text": text}]}))
+        }
+        // The API refuses thoughts that it did not encrypt itself.
+        Block::Thinking { text, signature } => signature.as_ref().map(|signature| {
+            json!({
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": text}],
+                "encrypted_content": signature,
+            })
+        }),
+        Block::ToolUse { id, name, input } => Some(call_item(id, name, input)),
+        Block::ToolResult { tool_use_id, content, is_error: _ } => {
+            Some(json!({"type": "function_call_output", "call_id": tool_use_id, "output": content}))
+        }
+    }
+}
+
+/// A tool whose input is plain text is one of the API's custom tools. One in a namespace is ours as
+/// `namespace.name`: a name of the API itself has no dot.
+fn call_item(id: &str, name: &str, input: &Value) -> Value {
+    let (namespace, name) = match name.split_once('.') {
+        Some((namespace, name)) => (Some(namespace), name),
+        None => (None, name),
+    };
+    let mut item = match input {
+        Value::String(input) => {
+            json!({"type": "custom_tool_call", "call_id": id, "name": name, "input": input})
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            json!({"type": "function_call", "call_id": id, "name": name, "arguments": input_to_text(input)})
+        }
+    };
+    if let Some(namespace) = namespace {
+        item["namespace"] = json!(namespace);
+    }
+    item
+}
+
+fn output_item(reply: &Reply, at: usize, block: &Block) -> Option<Value> {
+    let mut item = match block {
+        Block::Text { text } => json!({
+            "type": "message",
+            "role": "assistant",
+            "content": [{"type": "output_text", "text": text, "annotations": []}],
+        }),
+        Block::Thinking { text, signature } => json!({
+            "type": "reasoning",
+            "summary": [{"type": "summary_text", "text": text}],
+            "encrypted_content": signature,
+        }),
+        Block::ToolUse { id, name, input } => call_item(id, name, input),
+        Block::ToolResult { .. } => return None,
+    };
+    item["id"] = json!(format!("item_{}_{at}", reply.id));
+    item["status"] = json!("completed");
+    Some(item)
+}
+
+fn read_item(item: &Value, request: &mut Request) {
+    // An item without a type is a message in its short form.
+    let is_message = matches!(text(item, "type"), "message" | "");
+    if is_message && matches!(text(item, "role"), "system" | "developer") {
+        for part in item.get("content").map(texts_of).unwrap_or_default() {
+            request.add_system(part);
+        }
+        return;
+    }
+    // Codex hands its tools over in the conversation.
+    if text(item, "type") == "additional_tools" {
+        collect_tools(items(item, "tools"), &mut request.tools);
+        return;
+    }
+    for (role, block) in blocks_of(item) {
+        request.push(role, block);
+    }
+}
+
+fn blocks_of(item: &Value) -> Vec<(Role, Block)> {
+    match text(item, "type") {
+        "message" | "" => {
+            let role = match text(item, "role") {
+                "assistant" => Role::Assistant,
+                _ => Role::User,
+            };
+            let texts = item.get("content").map(texts_of).unwrap_or_default();
+            texts.into_iter().map(|text| (role, Block::Text { text })).collect()
+        }
+        "reasoning" => {
+            let thought = item.get("summary").map(texts_of).unwrap_or_default().join("\n");
+            let signature = item.get("encrypted_content").and_then(Value::as_str).map(str::to_owned);
+            vec![(Role::Assistant, Block::Thinking { text: thought, signature })]
+        }
+        "agent_message" => {
+            vec![(Role::User, Block::Text { text: between_agents(items(item, "content")) })]
+        }
+        "function_call" => vec![(Role::Assistant, tool_use(item, input_from_text(text(item, "arguments"))))],
+        "custom_tool_call" => {
+            vec![(Role::Assistant, tool_use(item, Value::String(text(item, "input").to_owned())))]
+        }
+        "function_call_output" | "custom_tool_call_output" => vec![(
+            Role::User,
+            Block::ToolResult {
+                tool_use_id: text(item, "call_id").to_owned(),
+                content: item.get("output").map(texts_of).unwrap_or_default().join("\n"),
+                is_error: false,
+            },
+        )],
+        _ => Vec::new(),
+    }
+}
+
+/// What one agent of Codex tells another. The message itself is called encrypted, and is so where the
+/// API wrote it; what a script wrote comes back as it was.
+fn between_agents(parts: &[Value]) -> String {
+    let texts = parts.iter().map(|part| match text(part, "type") {
+        "encrypted_content" => text(part, "encrypted_content"),
+        _ => text(part, "text"),
+    });
+    texts.collect()
+}
+
+fn tool_use(item: &Value, input: Value) -> Block {
+    let name = text(item, "name");
+    let name = match text(item, "namespace") {
+        "" => name.to_owned(),
+        namespace => format!("{namespace}.{name}"),
+    };
+    Block::ToolUse { id: text(item, "call_id").to_owned(), name, input }
+}
+
+/// Tools stand in a list, and some in namespaces. JSON nests boundedly, so this does too.
+fn collect_tools(list: &[Value], tools: &mut Vec<Tool>) {
+    for tool in list {
+        match text(tool, "type") {
+            "namespace" => collect_tools(items(tool, "tools"), tools),
+            "function" | "custom" => tools.push(Tool {
+                name: text(tool, "name").to_owned(),
+                description: text(tool, "description").to_owned(),
+                input_schema: tool.get("parameters").cloned().unwrap_or_else(|| json!({"type": "string"})),
+            }),
+            _ => {}
+        }
+    }
+}
+
+/// The API counts what came from a cache as input, we do not.
+fn usage_to_json(usage: Usage) -> Value {
+    let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
+    json!({
+        "input_tokens": input,
+        "input_tokens_details": {"cached_tokens": usage.cache_read},
+        "output_tokens": usage.output,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": input.saturating_add(usage.output),
+    })
+}
+
+fn usage_from_json(json: &Value) -> Usage {
+    let cached = json.get("input_tokens_details").map_or(0, |details| count(details, "cached_tokens"));
+    Usage {
+        input: count(json, "input_tokens").saturating_sub(cached),
+        output: count(json, "output_tokens"),
+        cache_read: cached,
+        cache_write: 0,
+    }
+}
+
+fn stream_item(index: usize, item: &Value, data: &mut Vec<Value>) {
+    let id = &item["id"];
+    let mut begun = item.clone();
+    begun["status"] = json!("in_progress");
+    let mut inside = Vec::new();
+    match text(item, "type") {
+        "message" => {
+            begun["content"] = json!([]);
+            let whole = texts_of(&item["content"]).concat();
+            let part = json!({"type": "output_text", "text": whole, "annotations": []});
+            let empty = json!({"type": "output_text", "text": "", "annotations": []});
+            inside.push(json!({"type": "response.content_part.added", "content_index": 0, "part": empty}));
+            inside.extend(pieces(&whole).into_iter().map(
+                |piece| json!({"type": "response.output_text.delta", "content_index": 0, "delta": piece}),
+            ));
+            inside.push(json!({"type": "response.output_text.done", "content_index": 0, "text": whole}));
+            inside.push(json!({"type": "response.content_part.done", "content_index": 0, "part": part}));
+        }
+        "reasoning" => {
+            begun["summary"] = json!([]);
+            let whole = texts_of(&item["summary"]).concat();
+            let part = json!({"type": "summary_text", "text": whole});
+            let empty = json!({"type": "summary_text", "text": ""});
+            inside.push(
+                json!({"type": "response.reasoning_summary_part.added", "summary_index": 0, "part": empty}),
+            );
+            inside.extend(pieces(&whole).into_iter().map(|piece| {
+                json!({"type": "response.reasoning_summary_text.delta", "summary_index": 0, "delta": piece})
+            }));
+            inside.push(
+                json!({"type": "response.reasoning_summary_text.done", "summary_index": 0, "text": whole}),
+            );
+            inside.push(
+                json!({"type": "response.reasoning_summary_part.done", "summary_index": 0, "part": part}),
+            );
+        }
+        "function_call" => {
+            begun["arguments"] = json!("");
+            let whole = text(item, "arguments");
+            inside.extend(
+                pieces(whole)
+                    .into_iter()
+                    .map(|piece| json!({"type": "response.function_call_arguments.delta", "delta": piece})),
+            );
+            inside.push(json!({"type": "response.function_call_arguments.done", "arguments": whole}));
+        }
+        "custom_tool_call" => {
+            begun["input"] = json!("");
+            let whole = text(item, "input");
+            inside.extend(
+                pieces(whole)
+                    .into_iter()
+                    .map(|piece| json!({"type": "response.custom_tool_call_input.delta", "delta": piece})),
+            );
+            inside.push(json!({"type": "response.custom_tool_call_input.done", "input": whole}));
+        }
+        _ => {}
+    }
+    data.push(json!({"type": "response.output_item.added", "output_index": index, "item": begun}));
+    data.extend(inside.into_iter().map(|mut event| {
+        event["item_id"] = id.clone();
+        event["output_index"] = json!(index);
+        event
+    }));
+    data.push(json!({"type": "response.output_item.done", "output_index": index, "item": item}));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Api, samples};
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn requests_survive(request in samples::request(samples::Shape::Items)) {
+            samples::check_request(Api::OpenAiResponses, request)?;
+        }
+
+        #[test]
+        fn replies_survive(reply in samples::reply(samples::Shape::Items)) {
+            samples::check_reply(Api::OpenAiResponses, reply)?;
+        }
+    }
+
+    #[test]
+    fn what_codex_sends_is_read() {
+        let request = OpenAiResponses
+            .request_from_json(&json!({
+                "model": "gpt-6.1-sol", "stream": true, "store": false, "include": ["x"], "tool_choice": "auto",
+                "input": [
+                    {"type": "additional_tools", "role": "developer", "tools": [
+                        {"type": "namespace", "name": "functions", "tools": [
+                            {"type": "custom", "name": "exec", "description": "d"},
+                            {"type": "function", "name": "wait", "parameters": {"type": "object"}}
+                        ]}
+                    ]},
+                    {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "You are."}]},
+                    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<env/>"}]},
+                    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "greet"}]},
+                    {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "On it."}]},
+                    {"type": "custom_tool_call", "call_id": "c1", "name": "exec", "input": "text(1)"},
+                    {"type": "custom_tool_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "1"}]},
+                    {"type": "web_search_call"}
+                ]
+            }))
+            .expect("readable");
+        assert_eq!(request.system.as_deref(), Some("You are."));
+        assert_eq!(request.tools.len(), 2);
+        let roles: Vec<Role> = request.messages.iter().map(|message| message.role).collect();
+        assert_eq!(roles, [Role::User, Role::Assistant, Role::User]);
+        assert_eq!(request.messages[0].blocks.len(), 2);
+        assert_eq!(
+            request.messages[1].blocks[1],
+            Block::ToolUse { id: "c1".into(), name: "exec".into(), input: json!("text(1)") }
+        );
+    }
+
+    #[test]
+    fn a_tool_in_a_namespace_is_called_there() {
+        for (name, namespace, bare) in
+            [("wait", None, "wait"), ("collaboration.spawn_agent", Some("collaboration"), "spawn_agent")]
+        {
+            let block = Block::ToolUse { id: "c".into(), name: name.into(), input: json!({"a": 1}) };
+            let item = call_item("c", name, &json!({"a": 1}));
+            assert_eq!((item["namespace"].as_str(), item["name"].as_str()), (namespace, Some(bare)));
+            assert_eq!(blocks_of(&item), [(Role::Assistant, block)]);
+        }
+    }
+
+    #[test]
+    fn a_subagent_of_codex_is_asked_by_its_parent() {
+        let asked = json!({"type": "agent_message", "author": "/root", "recipient": "/root/sub", "content": [
+            {"type": "input_text", "text": "Payload:\n"},
+            {"type": "encrypted_content", "encrypted_content": "count the lines"}
+        ]});
+        let text = "Payload:\ncount the lines".to_owned();
+        assert_eq!(blocks_of(&asked), [(Role::User, Block::Text { text })]);
+    }
+
+    #[test]
+    fn refusals_and_failures_are_seen() {
+        let refused = json!({"id": "r", "status": "completed", "output": [
+            {"type": "message", "role": "assistant", "content": [{"type": "refusal", "refusal": "No."}]}
+        ]});
+        let reply = OpenAiResponses.reply_from_json(&refused).expect("a reply");
+        assert_eq!((reply.stop.clone(), reply.text().as_str()), (Stop::Refusal, "No."));
+        let failed = json!({"status": "failed", "output": [], "error": {"message": "broken"}});
+        assert!(OpenAiResponses.reply_from_json(&failed).expect_err("failed").0.contains("broken"));
+    }
+}

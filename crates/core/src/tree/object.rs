@@ -1,0 +1,303 @@
+use super::{Data, Entry, Node};
+use crate::model::{Diagnostics, Span};
+
+/// A mapping being read key by key. What was not asked for can be told afterwards.
+#[derive(Clone)]
+pub struct Object<'n> {
+    pub span: Span,
+    entries: &'n [Entry],
+    asked: Vec<&'static str>,
+}
+
+impl<'n> Object<'n> {
+    /// `what` names the thing in messages: "a case", "the file".
+    pub fn new(node: &'n Node, what: &str, diagnostics: &mut Diagnostics) -> Option<Self> {
+        match &node.data {
+            Data::Map(entries) => Some(Self { span: node.span, entries, asked: Vec::new() }),
+            _ => {
+                diagnostics.error(
+                    "wrong-type",
+                    node.span,
+                    format!("{what} must be a mapping, not {}", node.what()),
+                );
+                None
+            }
+        }
+    }
+
+    pub fn get(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.asked.push(key);
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// As `get`, but an explicit null is the same as nothing.
+    pub fn given(&mut self, key: &'static str) -> Option<&'n Node> {
+        self.get(key).filter(|node| !node.is_null())
+    }
+
+    pub fn text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+        self.given(key).and_then(|node| text_of(node, key, diagnostics))
+    }
+
+    pub fn required_text(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+        match self.given(key) {
+            Some(node) => {
+                let text = text_of(node, key, diagnostics)?;
+                if text.trim().is_empty() {
+                    diagnostics.error("empty-text", node.span, format!("\"{key}\" must not be blank"));
+                    return None;
+                }
+                Some(text)
+            }
+            None => {
+                self.missing(key, diagnostics);
+                None
+            }
+        }
+    }
+
+    pub fn bool(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<bool> {
+        let node = self.given(key)?;
+        match node.data {
+            Data::Bool(value) => Some(value),
+            _ => {
+                wrong_type(node, key, "true or false", diagnostics);
+                None
+            }
+        }
+    }
+
+    /// A whole number within bounds, both included.
+    pub fn int(
+        &mut self,
+        key: &'static str,
+        least: i64,
+        most: i64,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<i64> {
+        let node = self.given(key)?;
+        int_of(node, key, least, most, diagnostics)
+    }
+
+    /// A number within bounds, both included.
+    pub fn number(
+        &mut self,
+        key: &'static str,
+        least: f64,
+        most: f64,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<f64> {
+        let node = self.given(key)?;
+        let value = match node.data {
+            Data::Int(n) => n as f64,
+            Data::Float(x) => x,
+            _ => {
+                wrong_type(node, key, "a number", diagnostics);
+                return None;
+            }
+        };
+        if !(least..=most).contains(&value) {
+            diagnostics.error(
+                "out-of-range",
+                node.span,
+                format!("\"{key}\" must be between {least} and {most}"),
+            );
+            return None;
+        }
+        Some(value)
+    }
+
+    pub fn list(&mut self, key: &'static str, diagnostics: &mut Diagnostics) -> Option<&'n [Node]> {
+        let node = self.given(key)?;
+        match &node.data {
+            Data::List(items) => Some(items),
+            _ => {
+                wrong_type(node, key, "a list", diagnostics);
+                None
+            }
+        }
+    }
+
+    /// A list of texts; one text stands for a list of one.
+    pub fn texts(
+        &mut self,
+        key: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Vec<(&'n str, Span)>> {
+        let node = self.given(key)?;
+        match &node.data {
+            Data::Text(text) => Some(vec![(text, node.span)]),
+            Data::List(items) => Some(
+                items
+                    .iter()
+                    .filter_map(|item| text_of(item, key, diagnostics).map(|text| (text, item.span)))
+                    .collect(),
+            ),
+            _ => {
+                wrong_type(node, key, "text or a list of texts", diagnostics);
+                None
+            }
+        }
+    }
+
+    pub fn missing(&self, key: &str, diagnostics: &mut Diagnostics) {
+        if let Some(entry) = self.entries.iter().find(|entry| entry.key == key) {
+            diagnostics.error("missing-key", entry.key_span, format!("\"{key}\" has no value"));
+            return;
+        }
+        let start = Span::new(self.span.start, self.span.start + 1);
+        let message = format!("\"{key}\" is missing");
+        let others: Vec<&str> = self.entries.iter().map(|entry| entry.key.as_str()).collect();
+        match closest(key, &others).filter(|other| !self.asked.contains(other)) {
+            Some(other) => {
+                let help = format!("there is a key \"{other}\"; is it misspelt?");
+                diagnostics.error_help("missing-key", start, message, help);
+            }
+            None => diagnostics.error("missing-key", start, message),
+        }
+    }
+
+    /// Entries nobody asked for.
+    pub fn rest(&self) -> impl Iterator<Item = &'n Entry> + '_ {
+        #[cfg(any(test, feature = "test-helpers"))]
+        asked::record(&self.asked);
+        self.entries.iter().filter(|entry| !self.asked.iter().any(|asked| *asked == entry.key))
+    }
+
+    /// The value of a key, without asking for it.
+    pub fn peek(&self, key: &str) -> Option<&'n Node> {
+        self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// Whether this key was asked for, so that it means something in this mapping.
+    pub fn knows(&self, key: &str) -> bool {
+        self.asked.contains(&key)
+    }
+
+    /// The known key that was perhaps meant by an unknown one, unless it is here as well.
+    pub fn perhaps(&self, unknown: &str) -> Option<&'static str> {
+        closest(unknown, &self.absent().collect::<Vec<_>>())
+    }
+
+    /// The known key of which an unknown one is a misspelling, unless it is here as well. One that begins
+    /// with `_` is written so on purpose.
+    pub fn misspelt(&self, unknown: &str) -> Option<&'static str> {
+        self.absent().find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    }
+
+    /// The known key that stands beside an unknown one which is a misspelling of it.
+    pub fn misspelt_beside(&self, unknown: &str) -> Option<&'static str> {
+        let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
+        let mut known = self.asked.iter().copied().filter(|asked| is_here(asked));
+        known.find(|known| !unknown.starts_with('_') && is_misspelt(unknown, known))
+    }
+
+    /// The known keys that are not here.
+    fn absent(&self) -> impl Iterator<Item = &'static str> + '_ {
+        let is_here = |key: &str| self.entries.iter().any(|entry| entry.key == key);
+        self.asked.iter().copied().filter(move |asked| !is_here(asked))
+    }
+
+    /// Unknown keys as errors, with the known key that was perhaps meant.
+    pub fn refuse_rest(&self, what: &str, diagnostics: &mut Diagnostics) {
+        self.refuse_misplaced(what, &[], diagnostics);
+    }
+
+    /// The same, where some of the unknown keys belong into a part: its name, and its keys.
+    pub fn refuse_misplaced(&self, what: &str, parts: &[(&str, &[&str])], diagnostics: &mut Diagnostics) {
+        for entry in self.rest() {
+            let message = format!("unknown key \"{}\" in {what}", entry.key);
+            let part = parts.iter().find(|(_, keys)| keys.contains(&entry.key.as_str()));
+            let help = match (part, closest(&entry.key, &self.asked)) {
+                (Some((part, _)), _) => format!("it stands under \"{part}\""),
+                (None, Some(known)) => format!("did you mean \"{known}\"?"),
+                (None, None) => {
+                    diagnostics.error("unknown-key", entry.key_span, message);
+                    continue;
+                }
+            };
+            diagnostics.error_help("unknown-key", entry.key_span, message, help);
+        }
+    }
+}
+
+pub fn text_of<'n>(node: &'n Node, key: &str, diagnostics: &mut Diagnostics) -> Option<&'n str> {
+    match &node.data {
+        Data::Text(text) => Some(text),
+        _ => {
+            wrong_type(node, key, "text", diagnostics);
+            None
+        }
+    }
+}
+
+pub fn int_of(node: &Node, key: &str, least: i64, most: i64, diagnostics: &mut Diagnostics) -> Option<i64> {
+    match node.data {
+        Data::Int(value) if (least..=most).contains(&value) => Some(value),
+        Data::Int(_) => {
+            diagnostics.error(
+                "out-of-range",
+                node.span,
+                format!("\"{key}\" must be between {least} and {most}"),
+            );
+            None
+        }
+        _ => {
+            wrong_type(node, key, "a whole number", diagnostics);
+            None
+        }
+    }
+}
+
+pub fn wrong_type(node: &Node, key: &str, expected: &str, diagnostics: &mut Diagnostics) {
+    let message = format!("\"{key}\" must be {expected}, not {}", node.what());
+    match node.data {
+        Data::Bool(_) | Data::Int(_) | Data::Float(_) if expected.starts_with("text") => {
+            diagnostics.error_help("wrong-type", node.span, message, "put it in quotes");
+        }
+        _ => diagnostics.error("wrong-type", node.span, message),
+    }
+}
+
+/// Whether a word differs from another only by how it is divided, by its case, or by a letter or two.
+fn is_misspelt(word: &str, meant: &str) -> bool {
+    let letters = |text: &str| text.to_lowercase().replace(['_', '-', ' '], "");
+    let (word, meant) = (letters(word), letters(meant));
+    // In a short word one other letter makes another word.
+    let most = match meant.chars().count() {
+        0..=3 => 0,
+        4..=6 => 1,
+        _ => 2,
+    };
+    strsim::damerau_levenshtein(&word, &meant) <= most
+}
+
+/// The known word that was perhaps meant.
+pub fn closest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+    known
+        .iter()
+        .map(|candidate| (strsim::jaro_winkler(&word.to_lowercase(), candidate), *candidate))
+        .filter(|(likeness, _)| *likeness > 0.8)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+/// Which keys readers ask for, so that a test can hold them against what is published.
+#[cfg(any(test, feature = "test-helpers"))]
+pub mod asked {
+    use std::cell::RefCell;
+    use std::collections::BTreeSet;
+
+    thread_local! {
+        static ASKED: RefCell<BTreeSet<BTreeSet<&'static str>>> = RefCell::default();
+    }
+
+    pub fn record(keys: &[&'static str]) {
+        ASKED.with_borrow_mut(|asked| asked.insert(keys.iter().copied().collect()));
+    }
+
+    /// The keys of each mapping read on this thread since last asked.
+    pub fn take() -> BTreeSet<BTreeSet<&'static str>> {
+        ASKED.take()
+    }
+}

@@ -1,0 +1,175 @@
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::store::{CheckCounts, Index, IndexError};
+use practicum_core::model::counted;
+
+/// What is doubtful about the checks themselves: `audit --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(title = "Doubtful checks (audit --json)")]
+pub struct Audited {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// How many checks were looked at.
+    pub checks: usize,
+    /// How many of them had too few answers to say anything.
+    pub too_few: usize,
+    pub doubts: Vec<Doubt>,
+}
+
+/// A check that may not measure what it should, with what speaks for that.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Doubt {
+    pub suite: String,
+    pub case: String,
+    pub check: String,
+    pub concern: Concern,
+    /// In how many runs it was asked.
+    pub runs: u64,
+    /// What it found, in all arms.
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+    /// What it found without the skill.
+    pub passed_without: u64,
+    pub failed_without: u64,
+    /// How often the same was asked more than once in a run, and how often the answers differed.
+    pub repeated: u64,
+    pub divided: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Concern {
+    /// It has never failed, so nobody knows whether it can.
+    NeverFails,
+    /// It finds the same with and without the skill, so it says nothing about the skill.
+    SameWithoutSkill,
+    /// Asked the same in one run, it finds now this and now that.
+    Flaky,
+}
+
+impl Concern {
+    pub fn name(self) -> &'static str {
+        match self {
+            Concern::NeverFails => "never fails",
+            Concern::SameWithoutSkill => "same without the skill",
+            Concern::Flaky => "flaky",
+        }
+    }
+}
+
+impl Doubt {
+    /// The counts that speak for it.
+    pub fn evidence(&self) -> String {
+        match self.concern {
+            Concern::NeverFails => {
+                format!("passed {} of {} in {}", self.passed, self.told(), counted(self.runs, "run"))
+            }
+            Concern::SameWithoutSkill => {
+                let (passed, told) = self.with_skill();
+                let told_without = self.passed_without + self.failed_without;
+                format!(
+                    "passed {passed} of {told} with it, {} of {told_without} without",
+                    self.passed_without
+                )
+            }
+            Concern::Flaky => format!(
+                "in {} of {} repetitions the answers differed; passed {} of {}",
+                self.divided,
+                self.repeated,
+                self.passed,
+                self.told()
+            ),
+        }
+    }
+
+    fn told(&self) -> u64 {
+        self.passed + self.failed
+    }
+
+    /// How many passed with the skill, and of how many.
+    fn with_skill(&self) -> (u64, u64) {
+        let passed = self.passed - self.passed_without;
+        (passed, passed + self.failed - self.failed_without)
+    }
+}
+
+/// Rates that differ by less than this are the same for the purpose of doubting a check.
+const SAME: f64 = 0.05;
+
+/// Looks for checks that never fail, that find the same without the skill, or that flake. A check
+/// is doubted only for what at least `least` answers say, in each arm where arms are compared.
+pub fn audit(index: &Index, suite: Option<&str>, runs: usize, least: u64) -> Result<Audited, IndexError> {
+    let counts = index.check_counts(suite, runs)?;
+    let too_few = counts.iter().filter(|check| check.passed + check.failed < least).count();
+    let doubts = counts.iter().flat_map(|check| doubts(check, least)).collect();
+    Ok(Audited { schema_version: 1, checks: counts.len(), too_few, doubts })
+}
+
+fn doubts(check: &CheckCounts, least: u64) -> Vec<Doubt> {
+    let told = check.passed + check.failed;
+    let without = check.passed_without + check.failed_without;
+    let with = told - without;
+    let rate = |passed: u64, told: u64| passed as f64 / told as f64;
+    let compared = without >= least && with >= least;
+    let same = compared
+        && (rate(check.passed - check.passed_without, with) - rate(check.passed_without, without)).abs()
+            < SAME;
+    let never_fails = told >= least && check.failed == 0;
+    let flaky = told >= least && check.divided > 0;
+    let found =
+        [(never_fails, Concern::NeverFails), (same, Concern::SameWithoutSkill), (flaky, Concern::Flaky)];
+    let doubt = |concern: Concern| Doubt {
+        suite: check.suite.clone(),
+        case: check.case.clone(),
+        check: check.check.clone(),
+        concern,
+        runs: check.runs,
+        passed: check.passed,
+        failed: check.failed,
+        not_scored: check.not_scored,
+        passed_without: check.passed_without,
+        failed_without: check.failed_without,
+        repeated: check.repeated,
+        divided: check.divided,
+    };
+    found.into_iter().filter(|(holds, _)| *holds).map(|(_, concern)| doubt(concern)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn concerns(passed: [u64; 2], failed: [u64; 2], divided: u64) -> Vec<Concern> {
+        let check = CheckCounts {
+            passed: passed[0] + passed[1],
+            failed: failed[0] + failed[1],
+            passed_without: passed[1],
+            failed_without: failed[1],
+            repeated: 3,
+            divided,
+            ..CheckCounts::default()
+        };
+        doubts(&check, 5).iter().map(|doubt| doubt.concern).collect()
+    }
+
+    #[test]
+    fn a_check_is_doubted_only_with_enough_answers() {
+        use Concern::{Flaky, NeverFails, SameWithoutSkill};
+        // With and without the skill.
+        for (passed, failed, divided, expected) in [
+            ([4, 0], [0, 0], 0, vec![]),
+            ([5, 0], [0, 0], 0, vec![NeverFails]),
+            ([5, 0], [1, 0], 0, vec![]),
+            ([5, 5], [0, 0], 0, vec![NeverFails, SameWithoutSkill]),
+            ([5, 0], [0, 5], 0, vec![]),
+            ([0, 0], [5, 5], 0, vec![SameWithoutSkill]),
+            ([5, 4], [0, 0], 0, vec![NeverFails]),
+            ([3, 3], [3, 3], 2, vec![SameWithoutSkill, Flaky]),
+            ([2, 0], [1, 0], 1, vec![]),
+        ] {
+            assert_eq!(concerns(passed, failed, divided), expected, "{passed:?} {failed:?}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+use serde::Serialize;
+
+use crate::store::RunRow;
+use practicum_core::model::Standing;
+use practicum_skills::own_files::MARK;
+
+/// A run in a few words, for a page that only wants to know.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Badge {
+    pub label: String,
+    pub message: String,
+    pub tone: Tone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tone {
+    Good,
+    Bad,
+    /// The run could not tell.
+    Unsure,
+}
+
+/// What the endpoint of shields.io reads, with exactly its keys.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Shields {
+    pub schema_version: u32,
+    pub label: String,
+    pub message: String,
+    pub color: &'static str,
+    pub is_error: bool,
+}
+
+impl Badge {
+    pub fn of(label: &str, run: Option<&RunRow>) -> Self {
+        let badge = |message: String, tone: Tone| Self { label: label.to_owned(), message, tone };
+        let Some(run) = run else { return badge("no runs".to_owned(), Tone::Unsure) };
+        let (passed, told) = (run.examined.passed, run.examined.passed + run.examined.failed);
+        let sample = run.sample.as_ref().map(|sample| format!(", {sample}")).unwrap_or_default();
+        let counted = format!("{passed} of {told} passed{sample}");
+        match (told, run.standing()) {
+            (0, _) => badge("nothing scored".to_owned(), Tone::Unsure),
+            // Answers from a script tell nothing of a model.
+            (_, Some(Standing::Passed)) if run.scripted => {
+                badge(format!("{counted}, scripted"), Tone::Unsure)
+            }
+            (_, Some(Standing::Passed)) => badge(counted, Tone::Good),
+            (_, Some(Standing::Failed)) => badge(counted, Tone::Bad),
+            (_, Some(Standing::Ungated)) => badge(format!("{counted}, no gate"), Tone::Unsure),
+            (_, Some(Standing::Incomplete | Standing::OverBudget | Standing::Interrupted) | None) => {
+                badge(format!("{counted}, incomplete"), Tone::Unsure)
+            }
+        }
+    }
+
+    pub fn shields(&self) -> Shields {
+        let color = match self.tone {
+            Tone::Good => "brightgreen",
+            Tone::Bad => "red",
+            Tone::Unsure => "lightgrey",
+        };
+        Shields {
+            schema_version: 1,
+            label: self.label.clone(),
+            message: self.message.clone(),
+            color,
+            is_error: self.tone == Tone::Bad,
+        }
+    }
+
+    pub fn svg(&self) -> String {
+        let (label, message) = (escaped(&self.label), escaped(&self.message));
+        let (left, right) = (width(&self.label), width(&self.message));
+        let (whole, left_middle, right_middle) = (left + right, left / 2, left + right / 2);
+        let colour = match self.tone {
+            Tone::Good => "#2e7d32",
+            Tone::Bad => "#c62828",
+            Tone::Unsure => "#757575",
+        };
+        format!(
+            r##"<svg xmlns="http://www.w3.org/2000/svg" width="{whole}" height="20" role="img" aria-label="{label}: {message}">
+{MARK}
+<title>{label}: {message}</title>
+<clipPath id="round"><rect width="{whole}" height="20" rx="3"/></clipPath>
+<g clip-path="url(#round)"><rect width="{left}" height="20" fill="#424242"/><rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>
+<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">
+<text x="{left_middle}" y="14">{label}</text>
+<text x="{right_middle}" y="14">{message}</text>
+</g>
+</svg>
+"##
+        )
+    }
+}
+
+/// About as wide as eleven-pixel Verdana makes it.
+fn width(text: &str) -> usize {
+    text.chars().map(|c| if c.is_ascii() { 7 } else { 12 }).sum::<usize>() + 10
+}
+
+/// Text as XML wants it. Characters that XML has no way to say become the replacement character.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() || matches!(c, '\u{fffe}' | '\u{ffff}') => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_core::model::Totals;
+
+    fn run(exit: Option<u8>, passed: u64, failed: u64) -> RunRow {
+        RunRow {
+            in_history: true,
+            sample: None,
+            id: "r".into(),
+            started: String::new(),
+            scripted: false,
+            replayed: false,
+            planned: 3,
+            exit,
+            ungated: exit == Some(0) && failed > 0,
+            passed: 0,
+            failed: 9,
+            not_scored: 0,
+            examined: Totals { trials: passed + failed, passed, failed, ..Totals::default() },
+            cost_usd: None,
+            seconds: None,
+        }
+    }
+
+    #[test]
+    fn badges() {
+        for (run, message, tone) in [
+            (None, "no runs", Tone::Unsure),
+            (Some(run(Some(0), 3, 0)), "3 of 3 passed", Tone::Good),
+            (Some(RunRow { scripted: true, ..run(Some(0), 3, 0) }), "3 of 3 passed, scripted", Tone::Unsure),
+            (
+                Some(RunRow { sample: Some("sample of 3 of 9 cases".into()), ..run(Some(0), 3, 0) }),
+                "3 of 3 passed, sample of 3 of 9 cases",
+                Tone::Good,
+            ),
+            (Some(run(Some(1), 2, 1)), "2 of 3 passed", Tone::Bad),
+            (Some(run(Some(0), 2, 1)), "2 of 3 passed, no gate", Tone::Unsure),
+            (Some(run(Some(3), 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
+            (Some(run(None, 2, 0)), "2 of 2 passed, incomplete", Tone::Unsure),
+            (Some(run(Some(3), 0, 0)), "nothing scored", Tone::Unsure),
+        ] {
+            let badge = Badge::of("exam", run.as_ref());
+            assert_eq!((badge.message.as_str(), badge.tone), (message, tone));
+        }
+    }
+
+    #[test]
+    fn a_label_cannot_leave_its_place() {
+        let svg = Badge::of("</text><script>alert(1)</script>\"'&\u{0}", None).svg();
+        assert!(!svg.contains("<script") && !svg.contains('\0'), "{svg}");
+        assert!(
+            svg.contains("&lt;/text&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&amp;\u{fffd}"),
+            "{svg}"
+        );
+    }
+}

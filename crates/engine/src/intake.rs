@@ -1,0 +1,544 @@
+//! From what a user asks to an exam that can begin.
+//!
+//! In: paths, choices, settings. Out: `Reading`, then `Exam`. Never: starts an agent.
+
+mod arms;
+mod given_away;
+mod judges;
+mod left_behind;
+mod means;
+mod names;
+mod only_criteria;
+mod plugins;
+mod reading;
+mod skill_problems;
+mod slash_commands;
+mod stored;
+mod system_prompt;
+mod unfit_fixtures;
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+pub use judges::{Bench, need_judges};
+pub use left_behind::{left_behind, links_of_overlays};
+pub use means::{Shared, adviser, means, scripted};
+pub use only_criteria::{keep_criteria, leave_criteria_open};
+pub use reading::{Reading, one_command, one_prompt, read};
+pub use skill_problems::{
+    hidden_from_model, leave_out_unfit_rivals, names_that_differ, proofs_of_nothing, skill_warnings,
+    skills_without_description, unreadable_skills,
+};
+pub use stored::{Stored, stored_suites};
+pub use unfit_fixtures::unfit_fixtures;
+
+use self::reading::skill_at;
+use self::skill_problems::of_one_name;
+use crate::modes;
+use crate::pipeline::{Known, Prior};
+use crate::plan::{Filter, Missing, Plan, Planned};
+use crate::sandbox::Sandbox;
+use crate::settings::{From as SaidBy, Layers, Setting, Settings, SettingsError, own_agents, project_root};
+use practicum_agents::agents::{AGENTS, Agent, LaunchError, is_tool_name, tool_names};
+use practicum_agents::gateway::{Cassette, CassetteError, ScopeKind};
+use practicum_core::model::{
+    Base, Case, CheckKind, Diagnostics, GateName, Mode, PassRule, ProbeRecord, SandboxMode, SkillRef, Suite,
+    Trial,
+};
+use practicum_core::tree::closest;
+use practicum_evals::dialects::Placed;
+use practicum_evals::discover::DiscoverError;
+use practicum_skills::skill::Skill;
+
+/// What the user wants to be examined.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    pub paths: Vec<PathBuf>,
+    /// Where the evals of a skill are, if not where they usually are.
+    pub evals: Option<PathBuf>,
+    pub dialect: Option<&'static str>,
+    /// The skill under test, whatever the files say.
+    pub skill: Option<PathBuf>,
+    /// Skills that are staged beside it in every arm.
+    pub with_skills: Vec<PathBuf>,
+    /// Plugins that are staged whole, for agents that load plugins.
+    pub plugins: Vec<PathBuf>,
+    /// Whether the code of plugins may run.
+    pub trust: bool,
+    /// A script in place of the model, whatever the files say.
+    pub script: Option<PathBuf>,
+    /// A cassette to write what the model is asked and answers.
+    pub record: Option<PathBuf>,
+    /// A cassette in place of the model.
+    pub replay: Option<PathBuf>,
+    pub no_judge: bool,
+    /// Whether the plan is only to be shown, so that its agents need not be installed.
+    pub only_shown: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum IntakeError {
+    #[error(transparent)]
+    Discover(#[from] DiscoverError),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Skill(#[from] practicum_skills::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] practicum_skills::skill::PluginError),
+    #[error(
+        "no skill at {0}, and none of that name in the plugins or skills folders of this project; name its \
+         folder, or say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)"
+    )]
+    NoSkillNamed(String),
+    #[error(
+        "the eval file wants any installed agent (auto), and neither claude nor codex is installed; install one \
+         of them, or choose an agent with --agent"
+    )]
+    NoneInstalled,
+    #[error("several skills are called {name}; say {choices}")]
+    SeveralSkillsNamed { name: String, choices: String },
+    #[error("suite {suite} is about several skills, and {skill} is none of them")]
+    NotOfSuite { skill: String, suite: String },
+    #[error("the skill {skill} is under test in suite {suite}, so it cannot be staged beside itself")]
+    OwnRival { skill: String, suite: String },
+    #[error("there is no agent \"{name}\"; {hint}")]
+    UnknownAgent { name: String, hint: String },
+    #[error("{0}")]
+    Mode(String),
+    #[error("{0}; install it, or name another with --agent (practicum doctor tells which are here)")]
+    NotInstalled(LaunchError),
+    #[error("the script {path} cannot be used")]
+    Script { path: PathBuf, text: String, diagnostics: Diagnostics },
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    #[error("no criterion has \"{wanted}\" in its id, name or text; there are: {known}")]
+    NoSuchCriterion { wanted: String, known: String },
+    #[error("{}", .0.join("\n"))]
+    Missing(Vec<String>),
+    #[error(
+        "no model can be asked to grade, so nothing was begun: {}\n  --no-judge leaves what it would grade unscored",
+        .0.join("; ")
+    )]
+    NoJudge(Vec<String>),
+    #[error(transparent)]
+    Sandbox(#[from] crate::sandbox::SandboxError),
+    #[error("cannot start the gateway: {0}")]
+    Gateway(std::io::Error),
+}
+
+// By hand, because a source would be told a second time.
+impl From<LaunchError> for IntakeError {
+    fn from(error: LaunchError) -> Self {
+        Self::NotInstalled(error)
+    }
+}
+
+/// What a suite names and this machine does not have. The cases that need it are not run, and stay unscored.
+pub fn missing(suite: &Suite) -> Missing {
+    let mut missing = Missing::default();
+    for skill in &suite.skills {
+        match &skill.path {
+            Some(path) => missing.skills.extend(match Skill::read(path) {
+                Ok(skill) => skill.unfit_name(),
+                Err(error) => Some(error.to_string()),
+            }),
+            None => missing.skills.push(format!(
+                "the skill {} of suite {} was not found; name it with --skill",
+                skill.name, suite.name
+            )),
+        }
+    }
+    for case in &suite.cases {
+        let files = case.room.files.iter().map(|file| &file.from).chain(&case.room.overlays);
+        for path in files {
+            let why = match path.metadata() {
+                Err(_) => "does not exist",
+                // A pipe or a device has no end that a copy could reach.
+                Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => {
+                    "is neither a regular file nor a folder"
+                }
+                Ok(_) => continue,
+            };
+            let why = format!("{} {why}", path.display());
+            missing.files.entry(case.id.clone()).or_default().push(why);
+        }
+    }
+    missing
+}
+
+/// Every agent that can be named: those of the project and user files, then the known ones.
+pub fn all_agents(layers: &Layers) -> Result<BTreeMap<String, Agent>, SettingsError> {
+    let known = AGENTS.iter().map(|make| make());
+    let own = own_agents(layers)?;
+    Ok(known.chain(own).map(|agent| (agent.name.clone(), agent)).collect())
+}
+
+/// Settles how each suite is run of which a case is wanted. Gives also what was chosen for the user, in words.
+pub fn settle(
+    reading: Reading,
+    ask: &Ask,
+    layers: &Layers,
+    agents: &BTreeMap<String, Agent>,
+    filter: &Filter,
+) -> Result<(Vec<Planned>, Vec<String>), IntakeError> {
+    let mut planned = Vec::new();
+    let mut notices = Vec::new();
+    let mut problems = Vec::new();
+    let mut project_notices = left_behind::ProjectNotices::default();
+    let rivals: Vec<SkillRef> =
+        ask.with_skills.iter().map(|path| skill_at(path)).collect::<Result<_, IntakeError>>()?;
+    let mut suites = reading.into_suites()?;
+    notices.extend(names::tell_apart(&mut suites));
+    // What nobody asked for cannot keep the rest from running.
+    suites.retain(|placed| filter.wants_some_of(&placed.suite));
+    for Placed { mut suite, mut project, .. } in suites {
+        let mut left_out = Vec::new();
+        for rival in &rivals {
+            left_out.extend(replaced_rival(&suite, rival));
+            if !suite.put_beside(rival.clone()) {
+                let tested = suite.skills.iter().find(|skill| skill.name == rival.name);
+                let (skill, suite) = (rival.name.clone(), suite.name.clone());
+                match tested.and_then(|tested| of_one_name(&skill_of(tested)?, &skill_of(rival)?)) {
+                    // What is tested is clear, so another skill of its name is only left out.
+                    Some(told) => left_out.push(told),
+                    None => return Err(IntakeError::OwnRival { skill, suite }),
+                }
+            }
+        }
+        let plugins = plugins::add(&mut suite, &ask.plugins)?;
+        left_out.extend(leave_out_unfit_rivals(&mut suite));
+        let mut missing = missing(&suite);
+        for (case, why) in unfit_fixtures(&suite) {
+            missing.files.entry(case).or_default().extend(why);
+        }
+        for (case, why) in proofs_of_nothing(&suite) {
+            missing.files.entry(case).or_default().push(why);
+        }
+        let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.from == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
+        problems.extend(judges::unknown(&settings, &suite).filter(|_| !ask.no_judge));
+        let names = choose_agents(&settings.agents, agents, layers, !ask.only_shown, &mut notices)?;
+        problems.extend(without_gateway(ask, &suite, &names, agents));
+        problems.extend(arms::problems(&suite, &settings.arms.value));
+        notices.extend(arms::left_out(&suite, &settings.arms.value));
+        if let Some(tools) = &settings.tools.value {
+            let unknown = tools.iter().filter(|tool| !is_tool_name(tool));
+            let told = unknown.map(|tool| {
+                let meant = closest(tool, tool_names()).map(|meant| format!("; did you mean \"{meant}\"?"));
+                format!(
+                    "--tools names \"{tool}\", a tool that no known agent has{}",
+                    meant.unwrap_or_default()
+                )
+            });
+            told.for_each(|notice| left_out.push(notice));
+            let cannot =
+                names.iter().filter(|name| agents.get(*name).is_some_and(|agent| !agent.limits_tools()));
+            problems.extend(cannot.map(|name| {
+                format!(
+                    "agent {name} cannot be limited to some tools; leave --tools off, or choose another agent"
+                )
+            }));
+        }
+        if let Some(base) = chosen_workspace(&settings.workspace, &suite) {
+            project = project_of_workspace(base, &suite, project);
+            suite.cases.iter_mut().for_each(|case| case.room.base = base);
+        }
+        if suite.cases.iter().any(|case| case.room.base == Base::Project) && is_bare_home(&project, layers) {
+            problems.push("the project is your home folder, which is not copied for agents".to_owned());
+        }
+        if suite.skills.is_empty() {
+            notices.push(format!(
+                "suite {} names no skill, so none is staged; name one with --skill",
+                suite.name
+            ));
+        }
+        let canaries = names.iter().filter_map(|name| canary_notice(agents.get(name)?, &suite));
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        left_out.extend(plugins::told(&plugins, &suite, chosen, ask.trust));
+        let of_skills = left_out.into_iter().chain(skill_warnings(&suite)).chain(left_behind(&suite));
+        let of_skills = of_skills.chain(hidden_from_model(&suite)).chain(skills_without_description(&suite));
+        let of_project = project_notices.not_copied(&suite, &project);
+        let overlays = left_behind::laid_from_elsewhere(&suite, &project);
+        for notice in
+            canaries.chain(of_skills).chain(of_project).chain(overlays).chain(links_of_overlays(&suite))
+        {
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+        }
+        let script = choose_script(ask, &suite, &names);
+        let mode_text = mode_text(&settings.mode.value, layers).map_err(IntakeError::Mode)?;
+        let chosen = names.iter().filter_map(|name| agents.get(name));
+        let derived_system = match system_prompt::derived(&suite, &project, chosen) {
+            Ok(text) => text,
+            Err(problem) => {
+                if missing.skills.is_empty() {
+                    missing.skills.push(problem);
+                }
+                None
+            }
+        };
+        planned.push(Planned {
+            suite,
+            settings,
+            agents: names,
+            project,
+            script,
+            mode_text,
+            derived_system,
+            missing,
+        });
+    }
+    // One suite that lacks its skill does not keep the others from running. Where all lack theirs, nothing can.
+    if planned.iter().all(|planned| !planned.missing.skills.is_empty()) {
+        for problem in planned.iter().flat_map(|planned| &planned.missing.skills) {
+            if !problems.contains(problem) {
+                problems.push(problem.clone());
+            }
+        }
+    }
+    // Several suites may name the same broken skill, which is told once.
+    let mut told = HashSet::new();
+    problems.retain(|problem: &String| told.insert(problem.clone()));
+    if problems.is_empty() { Ok((planned, notices)) } else { Err(IntakeError::Missing(problems)) }
+}
+
+/// Says that a skill which the user names takes the place of another of its name, if it does.
+fn replaced_rival(suite: &Suite, rival: &SkillRef) -> Option<String> {
+    let known = suite.rivals.iter().find(|known| known.name == rival.name)?;
+    of_one_name(&skill_of(rival)?, &skill_of(known)?)
+}
+
+fn skill_of(skill: &SkillRef) -> Option<Skill> {
+    Skill::read(skill.path.as_deref()?).ok()
+}
+
+/// Lets the share of runs that activate the skill decide a case that asks for nothing else: the user gives a
+/// threshold, also where the format has none.
+fn decide_by_threshold(case: &mut Case) {
+    let asks_once =
+        matches!(case.checks.as_slice(), [check] if matches!(check.kind, CheckKind::Activation(_)));
+    if asks_once && case.pass_when == PassRule::EveryRequiredCheck {
+        case.pass_when = PassRule::FireRate(None);
+    }
+}
+
+/// The text of a mode, which the settings may word. An unknown name is an error that lists the known ones.
+pub fn mode_text(mode: &Mode, layers: &Layers) -> Result<Option<String>, String> {
+    let table = layers.table("modes");
+    let own = table.filter_map(|(name, text, _)| Some((name.clone(), text.as_str()?.to_owned())));
+    Ok(modes::text(mode, &own.collect())?.map(str::to_owned))
+}
+
+/// What all workspaces of a suite begin as, if the settings decide that and not each case. A project file does
+/// so only for formats that leave it open.
+fn chosen_workspace(setting: &Setting<Option<Base>>, suite: &Suite) -> Option<Base> {
+    let decides = match setting.from {
+        SaidBy::Flag | SaidBy::Environment(_) | SaidBy::EvalFile => true,
+        SaidBy::Project(_) | SaidBy::User(_) | SaidBy::Format(_) | SaidBy::Default => {
+            suite.defaults.workspace.is_some()
+        }
+    };
+    setting.value.filter(|_| decides)
+}
+
+/// Whether a project is the user's home folder, and nothing in it says that it is a project.
+fn is_bare_home(project: &Path, layers: &Layers) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let home = layers.environment().get("HOME");
+    let is_home = home.is_some_and(|home| real(Path::new(home)) == real(project));
+    is_home && !["practicum.toml", ".git"].iter().any(|name| project.join(name).exists())
+}
+
+/// Evals that lie elsewhere are tried in the project of their skill.
+fn project_of_workspace(base: Base, suite: &Suite, project: PathBuf) -> PathBuf {
+    let skill = suite.skills.iter().find_map(|skill| skill.path.as_deref());
+    match (base, skill) {
+        (Base::Project, Some(skill)) if suite.defaults.workspace.is_some() => project_root(skill),
+        _ => project,
+    }
+}
+
+/// What is told where an agent does not show what it takes up, and the suite asks for it.
+fn canary_notice(agent: &Agent, suite: &Suite) -> Option<String> {
+    let asks = suite.can_measure(GateName::Recall) && !agent.decoder.shows_skills;
+    asks.then(|| {
+        format!(
+            "the stream of agent {} shows no skills, so their copies carry a marker line; where it does not \
+             turn up, whether a skill fired stays unknown",
+            agent.name
+        )
+    })
+}
+
+/// The same for looking at: nothing has to be installed or to exist.
+pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    outline_of(reading.into_suites()?, layers)
+}
+
+/// The same for suites that were read.
+pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
+    names::tell_apart(&mut suites);
+    let mut planned = Vec::new();
+    for Placed { suite, project, .. } in suites {
+        let settings = Settings::resolve(layers, &suite)?;
+        let agents = settings.agents.value.clone();
+        planned.push(Planned {
+            suite,
+            settings,
+            agents,
+            project,
+            script: None,
+            mode_text: None,
+            derived_system: None,
+            missing: Missing::default(),
+        });
+    }
+    Ok(planned)
+}
+
+/// The agents that are wanted. Where they are only to be shown, they need not be installed.
+/// `auto` is the first agent that is installed, in the order of the registry, of those that may be
+/// chosen unasked.
+fn choose_agents(
+    wanted: &Setting<Vec<String>>,
+    agents: &BTreeMap<String, Agent>,
+    layers: &Layers,
+    is_needed: bool,
+    notices: &mut Vec<String>,
+) -> Result<Vec<String>, IntakeError> {
+    let mut names = Vec::new();
+    for name in &wanted.value {
+        if name == "auto" {
+            let mut known = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
+            // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
+            let any = !matches!(wanted.from, SaidBy::Format(_));
+            let first = known.find(|agent| {
+                (any || !agent.is_ourselves()) && agent.installed(layers.environment()).is_ok()
+            });
+            let Some(agent) = first else {
+                if any {
+                    continue;
+                }
+                return Err(IntakeError::NoneInstalled);
+            };
+            let notice = format!("agent auto: {}, the first that is installed", agent.name);
+            if !notices.contains(&notice) {
+                notices.push(notice);
+            }
+            names.push(agent.name);
+            continue;
+        }
+        let Some(agent) = agents.get(name) else {
+            let known: Vec<&str> = agents.keys().map(String::as_str).collect();
+            let hint = match closest(name, &known) {
+                Some(meant) => format!("did you mean \"{meant}\"?"),
+                None => format!("there are {}", known.join(", ")),
+            };
+            return Err(IntakeError::UnknownAgent { name: name.clone(), hint });
+        };
+        if is_needed {
+            agent.installed(layers.environment())?;
+        }
+        names.push(name.clone());
+    }
+    let mut seen = HashSet::new();
+    names.retain(|name: &String| seen.insert(name.clone()));
+    Ok(names)
+}
+
+/// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
+fn without_gateway(
+    ask: &Ask,
+    suite: &Suite,
+    names: &[String],
+    agents: &BTreeMap<String, Agent>,
+) -> Vec<String> {
+    let given = match (&ask.record, &ask.replay, choose_script(ask, suite, names)) {
+        (Some(_), _, _) => "--record",
+        (None, Some(_), _) => "--replay",
+        (None, None, Some(_)) => "the script",
+        (None, None, None) => return Vec::new(),
+    };
+    let cannot = |name: &&String| agents.get(*name).is_some_and(|agent| agent.route.is_none());
+    let told = |name: &String| {
+        format!(
+            "agent {name} cannot be pointed at a gateway, which {given} needs; leave it off, choose another agent, \
+             or say in practicum.toml how the agent is pointed at one"
+        )
+    };
+    names.iter().filter(cannot).map(told).collect()
+}
+
+/// A suite's script stands in for the model of the suite's own agent; naming another agent
+/// means asking a real model.
+pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+    if ask.record.is_some() || ask.replay.is_some() {
+        return None;
+    }
+    if let Some(script) = &ask.script {
+        return Some(std::path::absolute(script).unwrap_or_else(|_| script.clone()));
+    }
+    let own = agents.iter().all(|agent| suite.run.agents.contains(agent));
+    suite.run.script.clone().filter(|_| own)
+}
+
+/// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
+/// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
+/// made without probes must go on to work.
+pub fn probes(plan: &Plan, prior: &mut Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+    let mut stored: Vec<ProbeRecord> = Vec::new();
+    let mut probes = plan.probes(|index, skill| {
+        let trial = &plan.trials[index];
+        let is_kept = matches!(prior.known.get(&index), Some(Known::Kept(_)));
+        if is_kept || plan.why_not_started(trial).is_some() {
+            return false;
+        }
+        let of_reused = prior.probe_of_reused(index, trial, skill);
+        stored.extend(of_reused.cloned());
+        of_reused.is_none()
+    });
+    let mut answered = Vec::new();
+    for (at, planned) in plan.suites.iter().enumerate() {
+        let is_asked = probes.trials.iter().any(|trial| trial.suite == at);
+        let answers = match (&planned.script, &ask.replay) {
+            _ if !is_asked => false,
+            (Some(script), _) => scripted(script)?.answers(ScopeKind::Probe),
+            (None, Some(tape)) => {
+                Cassette::read(tape)?.scopes().iter().any(|(kind, _)| *kind == ScopeKind::Probe)
+            }
+            (None, None) => true,
+        };
+        answered.push(answers);
+    }
+    let is_known = |trial: &Trial| prior.probes.iter().any(|probe| probe.trial == trial.id);
+    probes.trials.retain(|trial| answered[trial.suite] && !is_known(trial));
+    // A stored probe is told of, unless it is made again.
+    for probe in stored {
+        let is_told = prior.probes.iter().any(|known| known.trial == probe.trial);
+        if !is_told && probes.trials.iter().all(|trial| trial.id != probe.trial) {
+            prior.probes.push(probe);
+        }
+    }
+    Ok(probes)
+}
+
+/// The walls of a run. Behind them is all that would tell an agent what it is examined for.
+pub fn sandbox(
+    wanted: SandboxMode,
+    env: &BTreeMap<String, String>,
+    plan: &Plan,
+    own: impl IntoIterator<Item = PathBuf>,
+) -> Result<Sandbox, IntakeError> {
+    let mut hidden: Vec<PathBuf> = own.into_iter().chain(env.get("HOME").map(PathBuf::from)).collect();
+    for Planned { suite, project, script, .. } in &plan.suites {
+        hidden.extend([project.clone(), suite.origin.path.clone()]);
+        hidden.extend(script.iter().cloned());
+        hidden.extend(suite.plugins.iter().cloned());
+        hidden.extend(suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.clone()));
+    }
+    Ok(Sandbox::build(wanted, env, hidden)?)
+}

@@ -1,0 +1,93 @@
+//! The plugins of a suite: what is staged of them, and what is not.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use practicum_agents::agents::Agent;
+use practicum_core::model::{SkillRef, Suite, counted};
+use practicum_skills::skill::{Plugin, PluginError, Skill};
+
+/// Adds the plugins that the user names to those of the suite, and the skills of all of them to its rivals.
+/// Gives the plugins as they were read.
+pub fn add(suite: &mut Suite, named: &[PathBuf]) -> Result<Vec<Plugin>, PluginError> {
+    for path in named {
+        let path = Plugin::read(path)?.root;
+        if !suite.plugins.contains(&path) {
+            suite.plugins.push(path);
+        }
+    }
+    let plugins: Vec<Plugin> =
+        suite.plugins.iter().map(|root| Plugin::read(root)).collect::<Result<_, PluginError>>()?;
+    for plugin in &plugins {
+        for skill in &plugin.skills {
+            let folder = |known: &SkillRef| plugin.skill_at(known.path.as_deref()?).map(|at| &at.folder);
+            let known = || suite.skills.iter().chain(&suite.rivals);
+            let name = Skill::read(&skill.folder).map_or_else(|_| skill.listed.clone(), |read| read.name);
+            let is_known = known().any(|known| folder(known) == Some(&skill.folder) || known.name == name);
+            if !is_known {
+                let path = Some(skill.folder.clone());
+                suite.rivals.push(SkillRef { name, path, plugin: Some(plugin.name.clone()) });
+            }
+        }
+    }
+    Ok(plugins)
+}
+
+/// What each agent gets of the plugins of a suite, in words.
+pub fn told<'a>(
+    plugins: &[Plugin],
+    suite: &Suite,
+    agents: impl IntoIterator<Item = &'a Agent>,
+    trust: bool,
+) -> Vec<String> {
+    let mut told = Vec::new();
+    for agent in agents {
+        told.extend(plugins.iter().map(|plugin| match agent.loads_plugins() {
+            true => staged_whole(plugin, suite, trust),
+            false => staged_as_skills(plugin, suite, &agent.name),
+        }));
+    }
+    told
+}
+
+/// The number of a plugin's skills that are staged, and of those that are not: another skill has their
+/// name, or they cannot be read.
+fn skills_in_words(plugin: &Plugin, suite: &Suite) -> String {
+    let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
+    let staged: HashSet<&Path> =
+        paths.filter_map(|path| plugin.skill_at(path)).map(|skill| skill.folder.as_path()).collect();
+    match plugin.skills.len() - staged.len() {
+        0 => counted(staged.len(), "skill"),
+        others => format!("{} ({others} not staged)", counted(staged.len(), "skill")),
+    }
+}
+
+fn staged_whole(plugin: &Plugin, suite: &Suite, trust: bool) -> String {
+    let mut parts = vec![skills_in_words(plugin, suite)];
+    parts.extend(parts_in_words([(plugin.commands, "command"), (plugin.agents, "agent")]));
+    if plugin.hooks > 0 {
+        let hooks = counted(plugin.hooks, "hook");
+        parts.push(if trust { hooks } else { format!("{hooks} (not staged: needs --trust)") });
+    }
+    if plugin.servers > 0 {
+        parts.push(format!("{} (not started)", counted(plugin.servers, "MCP server")));
+    }
+    format!("plugin {}: {}", plugin.name, parts.join(", "))
+}
+
+fn staged_as_skills(plugin: &Plugin, suite: &Suite, agent: &str) -> String {
+    let others = parts_in_words([
+        (plugin.commands, "command"),
+        (plugin.agents, "agent"),
+        (plugin.hooks, "hook"),
+        (plugin.servers, "MCP server"),
+    ]);
+    let others =
+        if others.is_empty() { String::new() } else { format!("; not staged: {}", others.join(", ")) };
+    let (name, skills) = (&plugin.name, skills_in_words(plugin, suite));
+    format!("plugin {name}: {skills}, staged as plain skills, because {agent} loads no plugins{others}")
+}
+
+fn parts_in_words<const N: usize>(counts: [(usize, &str); N]) -> Vec<String> {
+    counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect()
+}

@@ -1,0 +1,151 @@
+//! What is wrong with the texts of a suite's skills, and what is done about it.
+
+use practicum_core::model::{Case, Check, CheckKind, Expect, Suite};
+use practicum_core::tree::Data;
+use practicum_skills::skill::{Form, Plugin, Skill, SkillError, place_name};
+
+/// What is not valid in the frontmatter of a suite's skills and their rivals although agents read it: each
+/// with file, line and what to do.
+pub fn skill_warnings(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().chain(&suite.rivals).filter_map(|skill| skill.path.as_deref());
+    paths.filter_map(|path| Skill::read(path).ok()).flat_map(|skill| skill.warnings).collect()
+}
+
+/// The skills under test whose frontmatter gives them another name than their folder, in words.
+pub fn names_that_differ(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let skills = paths.filter_map(|path| Skill::read(path).ok()).filter(|skill| skill.form == Form::Folder);
+    let differs = |skill: Skill| {
+        let folder = place_name(&skill.file, Form::Folder);
+        let name = &skill.name;
+        (*name != folder).then(|| {
+            format!(
+                "the skill is called \"{name}\" and its folder \"{folder}\"; an agent may call it by either"
+            )
+        })
+    };
+    skills.filter_map(differs).collect()
+}
+
+/// The skills under test that only a user can call, where cases ask whether a model activates them, in words.
+pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
+    let mut checks = suite.cases.iter().flat_map(|case| &case.checks);
+    if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
+        return Vec::new();
+    }
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let skills = paths.filter_map(|path| Skill::read(path).ok());
+    let is_hidden = |skill: &Skill| {
+        let said = skill.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        said.is_some_and(|said| match &said.data {
+            Data::Bool(yes) => *yes,
+            Data::Text(text) => text.eq_ignore_ascii_case("true"),
+            _ => false,
+        })
+    };
+    let told = |skill: Skill| {
+        format!(
+            "{} says disable-model-invocation: true, so no model can activate the skill {}: a case in which it \
+             must be activated always fails, and one in which it must not be activated proves nothing",
+            skill.file.display(),
+            skill.name
+        )
+    };
+    skills.filter(is_hidden).map(told).collect()
+}
+
+/// The skills under test that agents do not list as what they are, in words: their SKILL.md has no description.
+pub fn skills_without_description(suite: &Suite) -> Vec<String> {
+    unlistable(suite).map(|(_, told)| told).collect()
+}
+
+/// The cases of a suite that could only prove that a skill which no agent lists is not activated, with the
+/// reason.
+pub fn proofs_of_nothing(suite: &Suite) -> Vec<(String, String)> {
+    let unlisted: Vec<(&str, String)> = unlistable(suite).collect();
+    let proves_nothing = |check: &Check| match &check.kind {
+        CheckKind::Activation(activation) => {
+            let is_unlisted = |name: &String| unlisted.iter().any(|(known, _)| known == name);
+            activation.expect == Expect::MustNot && activation.skills.iter().all(is_unlisted)
+        }
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+    };
+    let Some((_, why)) = unlisted.first() else { return Vec::new() };
+    let cases = suite.cases.iter();
+    let cases = cases.filter(|case| !case.checks.is_empty() && case.checks.iter().all(proves_nothing));
+    let told = |case: &Case| (case.id.clone(), format!("{why}; that it is not activated proves nothing"));
+    cases.map(told).collect()
+}
+
+/// The skills under test without a description, each with its name in the suite and a sentence.
+fn unlistable(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
+    suite.skills.iter().filter_map(|known| {
+        let skill = Skill::read(known.path.as_deref()?).ok()?;
+        let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
+        if skill.form == Form::Command || has_description {
+            return None;
+        }
+        let lacks = match &skill.front {
+            None if skill.body.trim().is_empty() => "is empty",
+            None => "has no frontmatter",
+            Some(_) => "has no description",
+        };
+        let told =
+            format!("{} {lacks}, so agents do not list the skill {}", skill.file.display(), known.name);
+        Some((known.name.as_str(), told))
+    })
+}
+
+/// Takes the rivals out of a suite that cannot be staged, and says which and why. A rival is somebody
+/// else's skill: that it is broken is no reason to measure nothing. A workspace has room for one skill of a name:
+/// the skill under test wins, then the rival that is listed first.
+pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
+    let mut told = Vec::new();
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let mut staged: Vec<Skill> = paths.filter_map(|path| Skill::read(path).ok()).collect();
+    suite.rivals.retain(|rival| {
+        let Some(path) = &rival.path else { return true };
+        let skill = match Skill::read(path) {
+            Ok(skill) => skill,
+            Err(error) => {
+                told.push(format!("the skill {} is not staged beside the others: {error}", rival.name));
+                return false;
+            }
+        };
+        if let Some(why) = skill.unfit_name() {
+            told.push(format!("a skill is not staged beside the others: {why}"));
+            return false;
+        }
+        if let Some(first) = staged.iter().find(|first| first.name == skill.name) {
+            told.extend(of_one_name(first, &skill));
+            return false;
+        }
+        staged.push(skill);
+        true
+    });
+    told
+}
+
+/// Says which of two skills of one name is staged; `None` where they are the same.
+pub fn of_one_name(staged: &Skill, left_out: &Skill) -> Option<String> {
+    (!staged.is_copy_of(left_out)).then(|| {
+        format!(
+            "two skills are called \"{}\": {} is staged, {} is not",
+            staged.name,
+            staged.file.display(),
+            left_out.file.display()
+        )
+    })
+}
+
+/// Why skills under test and plugins cannot be staged, for skills that are there: each is told once, whole.
+pub fn unreadable_skills(suite: &Suite) -> Vec<String> {
+    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
+    let problems = paths.filter_map(|path| Skill::read(path).err());
+    let problems = problems.filter(|problem| !matches!(problem, SkillError::Missing(_)));
+    let unfit =
+        suite.skills.iter().filter_map(|skill| Skill::read(skill.path.as_deref()?).ok()?.unfit_name());
+    let plugins = suite.plugins.iter().filter_map(|root| Plugin::read(root).err());
+    let problems = problems.map(|problem| problem.to_string()).chain(unfit);
+    problems.chain(plugins.map(|problem| problem.to_string())).collect()
+}

@@ -1,0 +1,280 @@
+//! Reading lists out of a text: a model reads, and `score` decides whether it is enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value, json};
+
+use super::python_text::python_text;
+use super::question::{Problem, Reading};
+use super::quotes::Quotable;
+use practicum_core::model::{Section, Tier, UnsupportedPass};
+use practicum_evals::score::{Entry, Extracted};
+
+/// The most entries that are taken of one group. No text that a person would read has more.
+const MOST_ENTRIES: usize = 10_000;
+
+/// How many doubtful values are told of.
+const MOST_FLAGS: usize = 10;
+
+pub fn schema(sections: &[Section]) -> Value {
+    let closed = |properties: Map<String, Value>| {
+        let required: Vec<&String> = properties.keys().collect();
+        json!({"type": "object", "required": required, "additionalProperties": false, "properties": properties})
+    };
+    let tier = |tier: &Tier| {
+        let fields =
+            tier.fields.iter().map(|field| (field.name.clone(), json!({"type": ["string", "null"]})));
+        (tier.label.clone(), json!({"type": "array", "items": closed(fields.collect())}))
+    };
+    let section =
+        |section: &Section| (section.name.clone(), closed(section.tiers.iter().map(tier).collect()));
+    closed(sections.iter().map(section).collect())
+}
+
+/// The entries that were read so far.
+pub struct Extraction<'e> {
+    sections: &'e [Section],
+    text: &'e Quotable,
+    unsupported: UnsupportedPass,
+    pub extracted: Extracted,
+    pub flags: Vec<String>,
+}
+
+impl<'e> Extraction<'e> {
+    pub fn new(sections: &'e [Section], text: &'e Quotable, unsupported: UnsupportedPass) -> Self {
+        Self { sections, text, unsupported, extracted: Extracted::default(), flags: Vec::new() }
+    }
+
+    /// What is wrong with the first entry that has values, of which the text has none. One that is there
+    /// in part may only have been written otherwise.
+    fn invented(&self, entries: &[Entry]) -> Option<String> {
+        let is_invented = |entry: &Entry| {
+            let mut values = entry.values().flatten().filter(|value| !value.trim().is_empty()).peekable();
+            values.peek().is_some() && !values.any(|value| self.text.has(value))
+        };
+        let at = entries.iter().position(is_invented)?;
+        Some(format!("has an entry {} of which nothing is in the text", at + 1))
+    }
+
+    /// Whether the text has a value, maybe with other separators. A yes or no may stand for other words.
+    fn has_value(&self, value: &str) -> bool {
+        let is_answer = ["true", "false", "yes", "no"].contains(&value.trim().to_lowercase().as_str());
+        value.trim().is_empty() || is_answer || self.text.has(value) || self.text.count_value(value) > 0
+    }
+
+    /// The values that the text does not have, each with its field.
+    fn unsupported_values<'v>(&self, entries: &'v [Entry]) -> Vec<(&'v str, &'v str)> {
+        let values = entries.iter().flatten();
+        let values = values.filter_map(|(field, value)| Some((field.as_str(), value.as_deref()?)));
+        values.filter(|(_, value)| !self.has_value(value)).collect()
+    }
+
+    fn flag(&mut self, flag: String) {
+        if self.flags.len() < MOST_FLAGS {
+            self.flags.push(flag);
+        }
+    }
+
+    /// Leaves out entries that repeat an earlier one more often than the text has it.
+    fn without_repeats(&mut self, entries: Vec<Entry>) -> Vec<Entry> {
+        let mut counts: BTreeMap<Entry, usize> = BTreeMap::new();
+        let mut kept = Vec::new();
+        for (at, entry) in entries.into_iter().enumerate() {
+            let count = counts.entry(entry.clone()).or_default();
+            *count += 1;
+            if *count > 1 && *count > self.occurrences(&entry) {
+                self.flag(format!("entry {} repeats an earlier one and is not counted", at + 1));
+            } else {
+                kept.push(entry);
+            }
+        }
+        kept
+    }
+
+    /// How often the text has an entry: as often as the rarest of its values.
+    fn occurrences(&self, entry: &Entry) -> usize {
+        let values = entry.values().flatten().map(|value| self.text.count_value(value));
+        values.filter(|count| *count > 0).min().unwrap_or_default()
+    }
+
+    /// Keeps what was read, with the fields of which the text does not have all values.
+    fn keep(&mut self, section: &Section, tier: &Tier, entries: Vec<Entry>) {
+        let entries = self.without_repeats(entries);
+        let unsupported = self.unsupported_values(&entries);
+        let fields: BTreeSet<String> = unsupported.iter().map(|(field, _)| (*field).to_owned()).collect();
+        let flags: Vec<String> =
+            unsupported.iter().map(|(_, value)| format!("read, but not in the text: {value}")).collect();
+        flags.into_iter().for_each(|flag| self.flag(flag));
+        if self.unsupported == UnsupportedPass::NotScored {
+            self.extracted.doubt(section, tier, fields);
+        }
+        self.extracted.insert(section, tier, entries);
+    }
+}
+
+impl Reading for Extraction<'_> {
+    /// An empty object says that there is nothing to read.
+    fn is_meant(&self, answer: &Value) -> bool {
+        answer.as_object().is_some_and(Map::is_empty)
+            || self.sections.iter().any(|section| answer.get(&section.name).is_some())
+    }
+
+    fn take_in(&mut self, answer: &Value, round: usize) -> Result<(), Problem> {
+        let last = round > 0;
+        let mut problems = Vec::new();
+        for section in self.sections {
+            for tier in &section.tiers {
+                if self.extracted.get(section, tier).is_some() {
+                    continue;
+                }
+                let given = answer.get(&section.name).and_then(|section| section.get(&tier.label));
+                let read = entries(tier, given, last);
+                let invented = read.as_deref().ok().and_then(|entries| {
+                    let doubtful = || {
+                        let (field, _) = *self.unsupported_values(entries).first().filter(|_| !last)?;
+                        Some(format!("has an entry whose \"{field}\" is not in the text"))
+                    };
+                    self.invented(entries).or_else(doubtful)
+                });
+                let accepted = last && self.unsupported == UnsupportedPass::Accept;
+                match read.and_then(|read| invented.filter(|_| !accepted).map_or(Ok(read), Err)) {
+                    Ok(entries) => {
+                        self.keep(section, tier, entries);
+                    }
+                    Err(problem) => {
+                        problems.push(format!("\"{}\" of \"{}\" {problem}", tier.label, section.name));
+                    }
+                }
+            }
+        }
+        if problems.is_empty() { Ok(()) } else { Err(Problem::of_form(problems.join("; "), round)) }
+    }
+
+    fn start_over(&mut self) {
+        *self = Self::new(self.sections, self.text, self.unsupported);
+    }
+}
+
+/// The entries of a tier. Asked for the first time, what is left out may only have been forgotten, so it
+/// is an error. Left out again by a judge that was told so, a value is not there, and a tier that must
+/// have entries has none. A tier that needs none has no answer then: silence must not pass.
+fn entries(tier: &Tier, given: Option<&Value>, last: bool) -> Result<Vec<Entry>, String> {
+    let given = match given.filter(|given| !given.is_null()) {
+        Some(given) => given.as_array().ok_or("must be a list")?,
+        None if last && tier.min_entries > 0 => return Ok(Vec::new()),
+        None => return Err("is missing, and must be an empty list if there are no entries".to_owned()),
+    };
+    if given.len() > MOST_ENTRIES {
+        return Err(format!("has more than {MOST_ENTRIES} entries"));
+    }
+    let mut entries = Vec::new();
+    for (at, entry) in given.iter().enumerate() {
+        let fields = entry.as_object().ok_or_else(|| format!("has an entry {} that is no object", at + 1))?;
+        let mut read = Entry::new();
+        for field in &tier.fields {
+            let value = match fields.get(&field.name) {
+                Some(Value::Null) => None,
+                Some(value) => Some(python_text(value)),
+                None if last => None,
+                None => return Err(wrong(at, &field.name, "is missing, and must be null if there is none")),
+            };
+            read.insert(field.name.clone(), value);
+        }
+        entries.push(read);
+    }
+    Ok(entries)
+}
+
+fn wrong(at: usize, field: &str, what: &str) -> String {
+    format!("has an entry {} whose \"{field}\" {what}", at + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_core::model::Field;
+
+    fn sections() -> Vec<Section> {
+        let field = |name: &str| Field { id: name.into(), name: name.into(), required: true, format: None };
+        let tier = |label: &str, min_entries: u32| Tier {
+            label: label.into(),
+            description: None,
+            min_entries,
+            max_entries: None,
+            fields: vec![field("name"), field("zip")],
+        };
+        vec![Section { name: "V".into(), tiers: vec![tier("near", 1), tier("far", 0)] }]
+    }
+
+    /// How many entries each group has, `None` where it was not read; and whether that was all.
+    fn check(answers: &[Value], unsupported: UnsupportedPass) -> (Vec<Option<usize>>, bool, usize) {
+        let sections = sections();
+        let text = Quotable::new("Park 94103 Zoo".to_owned());
+        let mut extraction = Extraction::new(&sections, &text, unsupported);
+        let mut complete = false;
+        for (at, answer) in answers.iter().enumerate() {
+            complete = extraction.take_in(answer, at).is_ok();
+        }
+        let counts = sections[0]
+            .tiers
+            .iter()
+            .map(|tier| extraction.extracted.get(&sections[0], tier).map(<[Entry]>::len));
+        (counts.collect(), complete, extraction.flags.len())
+    }
+
+    #[test]
+    fn what_is_left_out_is_asked_for_once_more() {
+        let park = json!({"name": "Park", "zip": "94103"});
+        let (both, far) = (json!({"V": {"near": [park], "far": []}}), json!({"V": {"far": [park]}}));
+        let no_zip = json!({"V": {"near": [{"name": "Park"}], "far": []}});
+        let number = json!({"V": {"near": [{"name": "Park", "zip": 94103}], "far": []}});
+        for (answers, expected) in [
+            (vec![both.clone()], (vec![Some(1), Some(0)], true, 0)),
+            (vec![far.clone()], (vec![None, Some(1)], false, 0)),
+            (vec![far.clone(), both.clone()], (vec![Some(1), Some(1)], true, 0)),
+            (vec![far.clone(), far], (vec![Some(0), Some(1)], true, 0)),
+            (vec![no_zip.clone()], (vec![None, Some(0)], false, 0)),
+            (vec![no_zip.clone(), no_zip], (vec![Some(1), Some(0)], true, 0)),
+            (vec![number], (vec![Some(1), Some(0)], true, 0)),
+            (vec![json!({"V": {"near": {}, "far": ["x"]}})], (vec![None, None], false, 0)),
+            (vec![json!({})], (vec![None, None], false, 0)),
+            (vec![json!({}), json!({})], (vec![Some(0), None], false, 0)),
+            (vec![json!({}), json!({"V": {"near": null, "far": []}})], (vec![Some(0), Some(0)], true, 0)),
+            // One value is in the text, the other is not.
+            (
+                vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}})],
+                (vec![None, Some(0)], false, 0),
+            ),
+            (
+                vec![json!({"V": {"near": [{"name": "Park", "zip": "99999"}], "far": []}}); 2],
+                (vec![Some(1), Some(0)], true, 1),
+            ),
+            // An entry that the text has once.
+            (
+                vec![json!({"V": {"near": [park.clone(), park.clone(), park], "far": []}})],
+                (vec![Some(1), Some(0)], true, 2),
+            ),
+        ] {
+            assert_eq!(check(&answers, UnsupportedPass::NotScored), expected, "{answers:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_not_in_the_text_is_not_counted() {
+        let invented = json!({"V": {"near": [{"name": "Sea", "zip": null}], "far": []}});
+        let park = json!({"V": {"near": [{"name": "Park", "zip": null}], "far": []}});
+        let unread = (vec![None, Some(0)], false, 0);
+        for (answers, strict, accepting) in [
+            (vec![invented.clone()], unread.clone(), unread.clone()),
+            (
+                vec![invented.clone(), park],
+                (vec![Some(1), Some(0)], true, 0),
+                (vec![Some(1), Some(0)], true, 0),
+            ),
+            (vec![invented.clone(), invented], unread, (vec![Some(1), Some(0)], true, 1)),
+        ] {
+            assert_eq!(check(&answers, UnsupportedPass::NotScored), strict, "{answers:?}");
+            assert_eq!(check(&answers, UnsupportedPass::Accept), accepting, "{answers:?}");
+        }
+    }
+}

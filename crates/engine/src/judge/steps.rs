@@ -1,0 +1,323 @@
+//! The steps of a run as a judge reads them, within a bound.
+//!
+//! Every tool call stays, with its name, its arguments and its outcome. Results give way first, then
+//! what the agent said, then arguments. Only when all calls together are too many, some are shown by
+//! their names alone, evenly over the run.
+
+use std::collections::BTreeMap;
+
+use super::evidence::Scissors;
+use practicum_core::model::{Step, ToolCall};
+
+/// How long one text of a step is at most.
+const LONGEST: usize = 8_000;
+const LONGEST_NAME: usize = 200;
+
+/// How short a text of a step may become before whole steps give way.
+const SHORTEST_RESULT: usize = 20;
+const SHORTEST_TEXT: usize = 120;
+const SHORTEST_INPUT: usize = 60;
+
+/// From this limit on, a cut text keeps its end too and says how much is missing.
+const WITH_END: usize = 400;
+
+/// How long the line is that stands for several steps.
+const LONGEST_LIST: usize = 240;
+
+/// Bytes around the texts of a step: the words that say what they are, and the mark of a cut.
+const AROUND: usize = 28;
+const MARK: usize = 45;
+const SHORT_MARK: usize = '…'.len_utf8();
+
+/// The steps of a run as a judge reads them.
+pub struct StepsText {
+    /// All steps that are shown.
+    pub shown: String,
+    /// The same without what the user said, which is no evidence of anything that the agent did.
+    pub by_agent: String,
+    /// How many calls are shown by name only.
+    pub calls_by_name: u64,
+}
+
+/// Lays the steps out as texts of about `most` bytes.
+pub fn lay_out(steps: &[Step], most: usize, scissors: &mut Scissors) -> StepsText {
+    let sizes: Vec<StepSize> = steps.iter().map(StepSize::of).collect();
+    let limits = Limits::that_fit(&sizes, most);
+    let (mut shown, mut by_agent) = (String::new(), String::new());
+    let mut gap = Gap::default();
+    let mut calls_by_name = 0;
+    for (at, (step, size)) in steps.iter().zip(&sizes).enumerate() {
+        if !limits.shows(at, steps.len()) {
+            gap.add(step);
+            scissors.left_out += size.raw();
+            continue;
+        }
+        calls_by_name += gap.calls;
+        let text = std::mem::take(&mut gap).in_words() + &limits.text_of(step, scissors);
+        shown.push_str(&text);
+        if !matches!(step, Step::User(_)) {
+            by_agent.push_str(&text);
+        }
+    }
+    // More would only come of names without end.
+    let most = most.saturating_add(most / 10);
+    let by_agent = Scissors::default().cut(&by_agent, most);
+    StepsText { shown: scissors.cut(&shown, most), by_agent, calls_by_name }
+}
+
+/// How much of each text of a step is shown.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    result: usize,
+    text: usize,
+    input: usize,
+    /// One step of so many is shown in full; 1 shows all.
+    every: usize,
+}
+
+impl Limits {
+    fn that_fit(sizes: &[StepSize], most: usize) -> Self {
+        let fits = |limits: Limits| limits.total(sizes) <= most;
+        let mut limits = Self { result: LONGEST, text: LONGEST, input: LONGEST, every: 1 };
+        if fits(limits) {
+            return limits;
+        }
+        limits.result = largest(SHORTEST_RESULT, |result| fits(Self { result, ..limits }));
+        limits.text = largest(SHORTEST_TEXT, |text| fits(Self { text, ..limits }));
+        limits.input = largest(SHORTEST_INPUT, |input| fits(Self { input, ..limits }));
+        while !fits(limits) && limits.every < sizes.len() {
+            limits.every *= 2;
+        }
+        limits
+    }
+
+    /// The last step is always shown.
+    fn shows(&self, at: usize, steps: usize) -> bool {
+        at.is_multiple_of(self.every) || at + 1 == steps
+    }
+
+    fn total(&self, sizes: &[StepSize]) -> usize {
+        let shown = sizes.iter().enumerate().filter(|(at, _)| self.shows(*at, sizes.len()));
+        let gap = if self.every > 1 { LONGEST_LIST + AROUND } else { 0 };
+        shown.map(|(_, size)| self.size_of(size) + gap).sum()
+    }
+
+    fn size_of(&self, size: &StepSize) -> usize {
+        let mark = |limit: usize| if limit < WITH_END { SHORT_MARK } else { MARK };
+        let cut = |length: usize, limit: usize| if length > limit { limit + mark(limit) } else { length };
+        AROUND
+            + cut(size.name, LONGEST_NAME)
+            + cut(size.text, self.text)
+            + cut(size.input, self.input)
+            + cut(size.result, self.result)
+    }
+
+    fn text_of(&self, step: &Step, scissors: &mut Scissors) -> String {
+        match step {
+            Step::User(text) => format!("user: {}\n", shortened(text, self.text, scissors)),
+            Step::Text(text) => format!("agent: {}\n", shortened(text, self.text, scissors)),
+            Step::Tool(call) => {
+                let result = match (&call.result, call.ok) {
+                    (Some(result), Some(false)) => {
+                        format!("failed: {}", shortened(result, self.result, scissors))
+                    }
+                    (Some(result), _) => format!("gave: {}", shortened(result, self.result, scissors)),
+                    (None, _) => "gave nothing that was seen".to_owned(),
+                };
+                let input = shortened(&call.input.to_string(), self.input, scissors);
+                let name = shortened(&call.name, LONGEST_NAME, scissors);
+                format!("tool {name} with {input}\n  {result}\n")
+            }
+        }
+    }
+}
+
+/// A text of at most about so many bytes.
+fn shortened(text: &str, most: usize, scissors: &mut Scissors) -> String {
+    if text.len() <= most || most >= WITH_END {
+        return scissors.cut(text, most);
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default();
+    let head = &text[..end];
+    scissors.left_out += text.len() - head.len();
+    format!("{head}…")
+}
+
+/// The largest limit with which everything fits; the least if none does.
+fn largest(least: usize, fits: impl Fn(usize) -> bool) -> usize {
+    let (mut low, mut high) = (least, LONGEST);
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if fits(middle) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    low
+}
+
+/// How long the texts of a step are, in bytes.
+#[derive(Debug, Clone, Copy, Default)]
+struct StepSize {
+    name: usize,
+    text: usize,
+    input: usize,
+    result: usize,
+}
+
+impl StepSize {
+    fn of(step: &Step) -> Self {
+        match step {
+            Step::User(text) | Step::Text(text) => Self { text: text.len(), ..Self::default() },
+            Step::Tool(call) => Self {
+                name: call.name.len(),
+                input: length_as_json(&call.input),
+                result: call.result.as_ref().map_or(0, String::len),
+                text: 0,
+            },
+        }
+    }
+
+    fn raw(&self) -> usize {
+        self.name + self.text + self.input + self.result
+    }
+}
+
+/// Counts what is written, so that no long text is made only to be measured.
+struct Counter(usize);
+
+impl std::io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += bytes.len();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+fn length_as_json(value: &serde_json::Value) -> usize {
+    let mut counter = Counter(0);
+    // Counting cannot fail, and a value of JSON can be written.
+    let _ = serde_json::to_writer(&mut counter, value);
+    counter.0
+}
+
+/// Steps between two that are shown.
+#[derive(Default)]
+struct Gap<'s> {
+    messages: u64,
+    calls: u64,
+    tools: BTreeMap<&'s str, Calls>,
+}
+
+#[derive(Default)]
+struct Calls {
+    all: u64,
+    failed: u64,
+}
+
+impl<'s> Gap<'s> {
+    fn add(&mut self, step: &'s Step) {
+        match step {
+            Step::User(_) | Step::Text(_) => self.messages += 1,
+            Step::Tool(ToolCall { name, ok, .. }) => {
+                self.calls += 1;
+                let calls = self.tools.entry(name).or_default();
+                calls.all += 1;
+                calls.failed += u64::from(*ok == Some(false));
+            }
+        }
+    }
+
+    fn in_words(self) -> String {
+        let mut list = String::new();
+        let mut tools: Vec<(&str, Calls)> = self.tools.into_iter().collect();
+        tools.sort_by_key(|(_, calls)| std::cmp::Reverse(calls.all));
+        for (at, (name, calls)) in tools.iter().enumerate() {
+            let failed = if calls.failed > 0 { format!(" ({} failed)", calls.failed) } else { String::new() };
+            let entry = format!("{name} ×{}{failed}", calls.all);
+            if list.len() + entry.len() > LONGEST_LIST - 80 {
+                list.push_str(&format!("{} other tools", tools.len() - at));
+                break;
+            }
+            list.push_str(&entry);
+            list.push_str(if at + 1 < tools.len() { ", " } else { "" });
+        }
+        let calls = (self.calls > 0).then(|| format!("calls shown as names only: {list}"));
+        let messages = (self.messages > 0).then(|| format!("messages left out: {}", self.messages));
+        let words: Vec<String> = calls.into_iter().chain(messages).collect();
+        if words.is_empty() { String::new() } else { format!("[… {} …]\n", words.join("; ")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn call(at: usize, name: &str, input: usize, result: usize) -> Step {
+        Step::Tool(ToolCall {
+            name: name.to_owned(),
+            input: json!({"n": format!("call {at} {}", "x".repeat(input))}),
+            result: Some("r".repeat(result)),
+            ok: Some(at % 10 != 3),
+        })
+    }
+
+    #[test]
+    fn every_call_stays_while_results_are_shortened() {
+        for (calls, input, result) in [(80, 20, 8_000), (80, 7_000, 100_000), (900, 100, 4_000)] {
+            let mut steps: Vec<Step> = (0..calls).map(|at| call(at, "Bash", input, result)).collect();
+            steps.insert(0, Step::User("Do it.".to_owned()));
+            let mut scissors = Scissors::default();
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
+            assert!(text.len() <= 220_000, "{}", text.len());
+            assert_eq!(by_name, 0);
+            assert!(scissors.left_out > 0);
+            for at in 0..calls {
+                assert!(
+                    text.contains(&format!("tool Bash with {{\"n\":\"call {at} ")),
+                    "call {at} of {calls}"
+                );
+            }
+            assert_eq!(text.matches("  failed: ").count(), (0..calls).filter(|at| at % 10 == 3).count());
+        }
+    }
+
+    #[test]
+    fn too_many_calls_are_thinned_out_evenly_and_counted() {
+        for many in [3_000, 10_000, 200_000] {
+            let steps: Vec<Step> =
+                (0..many).map(|at| call(at, if at % 2 == 0 { "Bash" } else { "Read" }, 50, 500)).collect();
+            let mut scissors = Scissors::default();
+            let StepsText { shown: text, calls_by_name: by_name, .. } =
+                lay_out(&steps, 200_000, &mut scissors);
+            assert!(text.len() <= 220_000, "{}", text.len());
+            let shown = text.matches("tool ").count() as u64;
+            assert!(shown >= 150 && by_name + shown == many as u64, "{shown} {by_name} of {many}");
+            assert!(text.contains("call 0 ") && text.contains(&format!("call {} ", many - 1)));
+            assert!(text.contains("calls shown as names only: "), "{}", &text[..2000]);
+            let middle = text.len() / 2;
+            let at: usize = text[middle..]
+                .split("call ")
+                .nth(1)
+                .and_then(|rest| rest.split(' ').next())
+                .and_then(|at| at.parse().ok())
+                .expect("a call");
+            assert!((many * 2 / 5..many * 3 / 5).contains(&at), "{at} is in the middle of {many}");
+        }
+    }
+
+    #[test]
+    fn short_runs_are_shown_as_they_are() {
+        let steps = [Step::User("Go.".to_owned()), call(3, "Bash", 2, 4), Step::Text("Done.".to_owned())];
+        let mut scissors = Scissors::default();
+        let StepsText { shown: text, calls_by_name: by_name, .. } = lay_out(&steps, 200_000, &mut scissors);
+        assert_eq!(text, "user: Go.\ntool Bash with {\"n\":\"call 3 xx\"}\n  failed: rrrr\nagent: Done.\n");
+        assert_eq!((by_name, scissors.left_out), (0, 0));
+    }
+}

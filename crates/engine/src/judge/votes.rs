@@ -1,0 +1,77 @@
+//! Several answers to one question: the majority decides, and how clear it was is told.
+
+use super::Mark;
+use practicum_core::model::{Finding, Verdict, Vote, Why};
+
+/// One mark for each statement from as many rounds as there were votes, all in the same order.
+/// Without a majority of all votes there is no answer.
+pub fn majority(rounds: Vec<Vec<Mark>>) -> Vec<Mark> {
+    let votes = rounds.len();
+    let Some((first, rest)) = rounds.split_first() else { return Vec::new() };
+    if rest.is_empty() {
+        return first.clone();
+    }
+    let ballots = first.iter().map(|mark| {
+        rounds.iter().filter_map(|round| round.iter().find(|vote| vote.id == mark.id)).collect::<Vec<&Mark>>()
+    });
+    ballots.filter_map(|ballot| decided(&ballot, votes)).collect()
+}
+
+fn decided(ballot: &[&Mark], votes: usize) -> Option<Mark> {
+    let of = |wanted: &Verdict| ballot.iter().filter(|vote| vote.finding.verdict == *wanted).count();
+    let (passed, failed) = (of(&Verdict::Pass), of(&Verdict::Fail));
+    let kept = ballot.iter().map(|mark| Vote {
+        verdict: mark.finding.verdict.clone(),
+        score: mark.finding.score,
+        rationale: mark.finding.rationale.clone(),
+    });
+    let kept: Vec<Vote> = kept.collect();
+    let winner = match (2 * passed > votes, 2 * failed > votes) {
+        (true, _) => Verdict::Pass,
+        (_, true) => Verdict::Fail,
+        (false, false) => {
+            let told = Vote::agreement(&kept).unwrap_or_default();
+            let finding = Finding::not_scored(Why::JudgeFailed(format!("no majority; {told}")));
+            let first = ballot.first()?;
+            return Some(Mark { votes: kept, ..Mark::new(&first.check, &first.id, finding) });
+        }
+    };
+    let mark = ballot.iter().find(|vote| vote.finding.verdict == winner)?;
+    let mut mark = (*mark).clone();
+    mark.votes = kept;
+    Some(mark)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(word: &str) -> Vec<Mark> {
+        let finding = match word {
+            "pass" => Finding::new(true, "r"),
+            "fail" => Finding::new(false, "r"),
+            _ => Finding::not_scored(Why::JudgeFailed("x".into())),
+        };
+        vec![Mark::new("a", "a", finding)]
+    }
+
+    #[test]
+    fn the_majority_decides_and_no_majority_is_no_answer() {
+        for (votes, expected, agreed) in [
+            (vec!["pass"], "pass", ""),
+            (vec!["pass", "fail", "pass"], "pass", "2 of 3 votes agree"),
+            (vec!["fail", "fail", "pass"], "fail", "2 of 3 votes agree"),
+            (vec!["pass", "none", "fail"], "not_scored", "1 of 3 votes agree"),
+            (vec!["none", "none", "pass"], "not_scored", "2 of 3 votes agree"),
+            (vec!["pass", "pass", "none"], "pass", "2 of 3 votes agree"),
+        ] {
+            let marks = majority(votes.iter().map(|vote| round(vote)).collect());
+            let mark = &marks[0];
+            assert_eq!(mark.finding.verdict.name(), expected, "{votes:?}");
+            let told = Vote::agreement(&mark.votes).unwrap_or_default();
+            assert!(told.contains(agreed), "{told}");
+            let kept = if votes.len() == 1 { 0 } else { votes.len() };
+            assert_eq!(mark.votes.len(), kept, "every vote is kept");
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Trials that need not run: done in an earlier part of this run, or the same question answered
+//! before.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use super::unfinished;
+use crate::plan::Plan;
+use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_judged};
+use practicum_core::model::{Digest, ProbeRecord, SkillJudged, SkillRef, Trial, TrialRecord};
+
+/// What is known before anything runs, by position in the plan.
+#[derive(Default)]
+pub struct Prior {
+    pub keys: Vec<Digest>,
+    pub known: HashMap<usize, Known>,
+    /// Probes that showed that a skill can be activated: those of the run that is gone on with.
+    pub probes: Vec<ProbeRecord>,
+    /// The same of the runs from which trials are reused, by the folder of the run.
+    pub probes_of_reused: HashMap<PathBuf, Vec<ProbeRecord>>,
+    /// What was said in that run of the texts of its skills.
+    pub skills_judged: Vec<SkillJudged>,
+    /// Where finished trials are remembered.
+    pub cache: Option<Cache>,
+}
+
+pub enum Known {
+    /// It stands in this run's directory already.
+    Kept(Box<TrialRecord>),
+    /// It stands in another run's, and is copied.
+    Reused { record: Box<TrialRecord>, folder: PathBuf },
+}
+
+impl Prior {
+    /// Looks every trial up: first in the run that is resumed, then, if wanted, in the cache.
+    pub fn look_up(
+        plan: &Plan,
+        keys: Vec<Digest>,
+        resumed: Option<&RunDir>,
+        cache: Option<Cache>,
+        reuse: bool,
+    ) -> Self {
+        let kept = resumed.and_then(|run| records(run.path()).ok()).unwrap_or_default();
+        let mut known = HashMap::new();
+        for (index, (trial, key)) in plan.trials.iter().zip(&keys).enumerate() {
+            // A missing file and an empty one have the same key.
+            if plan.why_not_started(trial).is_some() {
+                continue;
+            }
+            if let Some(record) = kept.get(&trial.id)
+                && record.is_conclusive()
+                && record.key.as_ref() == Some(key)
+            {
+                known.insert(index, Known::Kept(Box::new(record.clone())));
+            }
+        }
+        if let Some(cache) = cache.as_ref().filter(|_| reuse) {
+            take_from_cache(cache, plan, &keys, &mut known);
+        }
+        let mut tried = resumed.and_then(|run| probes(run.path()).ok()).unwrap_or_default();
+        tried.retain(|_, probe| probe.fired);
+        let probes_of_reused = probes_of_reused(&known);
+        let skills_judged = resumed.and_then(|run| skills_judged(run.path()).ok()).unwrap_or_default();
+        Self { keys, known, probes: tried.into_values().collect(), probes_of_reused, skills_judged, cache }
+    }
+
+    /// The probe that a reused trial had in its own run. It still holds: the same key means the same skill and
+    /// the same agent.
+    pub fn probe_of_reused(&self, index: usize, trial: &Trial, skill: &SkillRef) -> Option<&ProbeRecord> {
+        let Known::Reused { folder, .. } = self.known.get(&index)? else { return None };
+        let condition = &trial.condition;
+        let is_it = |probe: &&ProbeRecord| {
+            (&probe.agent, &probe.model, &probe.skill) == (&condition.agent, &condition.model, &skill.name)
+        };
+        self.probes_of_reused.get(run_of(folder)?)?.iter().find(is_it)
+    }
+
+    /// How many trials are taken over.
+    pub fn count(&self) -> usize {
+        self.known.len()
+    }
+}
+
+/// The probes that fired, of each run from which trials are reused.
+fn probes_of_reused(known: &HashMap<usize, Known>) -> HashMap<PathBuf, Vec<ProbeRecord>> {
+    let mut all: HashMap<PathBuf, Vec<ProbeRecord>> = HashMap::new();
+    for known in known.values() {
+        if let Known::Reused { folder, .. } = known
+            && let Some(run) = run_of(folder)
+            && !all.contains_key(run)
+        {
+            let tried = probes(run).unwrap_or_default().into_values();
+            all.insert(run.to_owned(), tried.filter(|probe| probe.fired).collect());
+        }
+    }
+    all
+}
+
+/// The folder of the run that a trial's folder is in.
+fn run_of(trial: &Path) -> Option<&Path> {
+    trial.parent()?.parent()
+}
+
+/// Looks up the trials that are not known yet in the cache. A stored trial answers for one trial of the
+/// plan only: counted twice, one run of the agent would look like two. So each trial first takes the
+/// stored one of its own suite, and what is left over may answer for a case that another suite shares.
+fn take_from_cache(cache: &Cache, plan: &Plan, keys: &[Digest], known: &mut HashMap<usize, Known>) {
+    let mut taken = HashSet::new();
+    for own_suite in [true, false] {
+        for (index, (trial, key)) in plan.trials.iter().zip(keys).enumerate() {
+            // A missing file and an empty one have the same key.
+            if known.contains_key(&index) || plan.why_not_started(trial).is_some() {
+                continue;
+            }
+            let fits = |stored: &TrialRecord, folder: &Path| {
+                (!own_suite || stored.trial == trial.id) && stored.is_reusable() && !taken.contains(folder)
+            };
+            if let Some((record, folder)) = cache.find(key, fits) {
+                taken.insert(folder.clone());
+                known.insert(index, Known::Reused { record: Box::new(record), folder });
+            }
+        }
+    }
+}
+
+/// Where a reused trial goes: which trial of which plan it is now, and its run.
+pub struct ReusedAs<'r> {
+    pub plan: &'r Plan,
+    pub trial: &'r Trial,
+    pub key: Option<Digest>,
+    pub run_dir: &'r RunDir,
+    pub scrubber: &'r Scrubber,
+}
+
+impl ReusedAs<'_> {
+    /// Puts a trial of another run into this one: its files, and a record that says where from.
+    pub fn take(&self, stored: &TrialRecord, from: &Path) -> Result<TrialRecord, StoreError> {
+        let folder = self.run_dir.open_trial(&self.trial.id)?;
+        take_over(from, &folder).map_err(StoreError::at(&folder))?;
+        let run = run_of(from).and_then(Path::file_name);
+        let record = TrialRecord {
+            key: self.key.clone(),
+            reused_from: run.map(|run| run.to_string_lossy().into_owned()),
+            ..with_results_of(stored, unfinished(self.plan, self.trial, stored.ended, ""))
+        };
+        self.run_dir.write_record(&record, self.scrubber)?;
+        Ok(record)
+    }
+}
+
+/// The record of a planned trial with the results of a stored one. The plan says which trial it is: the
+/// stored one may be of another suite that has the same case. Every field is named here, so that whoever
+/// adds one must say whether it is a result.
+fn with_results_of(stored: &TrialRecord, planned: TrialRecord) -> TrialRecord {
+    let TrialRecord {
+        trial: _,
+        key: _,
+        reused_from: _,
+        suite: _,
+        case: _,
+        condition: _,
+        attempt: _,
+        expect: _,
+        ended,
+        ended_because,
+        verdict,
+        checks,
+        fired,
+        skills,
+        predicted,
+        usage,
+        cost_usd,
+        model,
+        seconds,
+        notes,
+        remarks,
+        shortened_evidence,
+        judging,
+        judged_by,
+    } = stored.clone();
+    TrialRecord {
+        ended,
+        ended_because,
+        verdict,
+        checks,
+        fired,
+        skills,
+        predicted,
+        usage,
+        cost_usd,
+        model,
+        seconds,
+        notes,
+        remarks,
+        shortened_evidence,
+        judging,
+        judged_by,
+        ..planned
+    }
+}
+
+/// The files of a trial. Hard links where they work, copies elsewhere: kept files are never changed.
+pub fn take_over(from: &Path, to: &Path) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            std::fs::create_dir(&target)?;
+            take_over(&entry.path(), &target)?;
+        } else if std::fs::hard_link(entry.path(), &target).is_err() {
+            std::fs::copy(entry.path(), &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! From a kept stream to what it says.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::Path;
+
+use practicum_agents::agents::{Decoder, DecoderKind, Transcript};
+use practicum_core::model::counted;
+
+/// The longest line that is decoded; a longer one is kept on disk and not understood.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// A buffer larger than this is given back once its line is read.
+const LONGEST_KEPT_BUFFER: usize = 64 * 1024;
+
+const CHUNK: usize = 64 * 1024;
+
+/// Decodes a part of what a file holds. A file that is not there says nothing, as a process does that
+/// ends at once.
+pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> Transcript {
+    let mut decoder = (kind.start)();
+    let mut unread = 0;
+    if let Ok(mut file) = File::open(path)
+        && file.seek(SeekFrom::Start(part.start)).is_ok()
+    {
+        let until = file.metadata().map_or(0, |metadata| metadata.len().min(part.end));
+        let length = until.saturating_sub(part.start);
+        decoder.expect(length);
+        unread = feed(&mut file.take(length), length, decoder.as_mut());
+    }
+    let unread = (unread > 0).then(|| format!("{} of what it said cannot be read", counted(unread, "line")));
+    Transcript { unread, ..decoder.finish() }
+}
+
+/// Gives how many lines could not be read.
+fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize {
+    let mut lines = Lines::default();
+    let mut unread = 0;
+    let mut buffer = vec![0; usize::try_from(length).unwrap_or(CHUNK).clamp(1, CHUNK)];
+    while let Ok(count @ 1..) = stream.read(&mut buffer) {
+        let bytes = &buffer[..count];
+        match decoder.takes_bytes() {
+            true => decoder.bytes(bytes),
+            false => lines.push(bytes, |line| unread += usize::from(!decoder.line(line))),
+        }
+    }
+    lines.finish(|line| unread += usize::from(!decoder.line(line)));
+    unread + lines.dropped
+}
+
+/// Cuts a stream of bytes into lines, whatever the chunks.
+#[derive(Default)]
+struct Lines {
+    partial: Vec<u8>,
+    too_long: bool,
+    /// How many were too long.
+    dropped: usize,
+}
+
+impl Lines {
+    fn push(&mut self, bytes: &[u8], mut each: impl FnMut(&str)) {
+        let mut rest = bytes;
+        while let Some(newline) = rest.iter().position(|&byte| byte == b'\n') {
+            self.extend(&rest[..newline]);
+            self.complete(&mut each);
+            rest = &rest[newline + 1..];
+        }
+        self.extend(rest);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        if self.partial.len() + bytes.len() > LONGEST_LINE {
+            self.too_long = true;
+            self.partial = Vec::new();
+        }
+        if !self.too_long {
+            self.partial.extend_from_slice(bytes);
+        }
+    }
+
+    fn complete(&mut self, each: &mut impl FnMut(&str)) {
+        if self.too_long {
+            self.dropped += 1;
+        } else {
+            let line = self.partial.strip_suffix(b"\r").unwrap_or(&self.partial);
+            each(&String::from_utf8_lossy(line));
+        }
+        self.partial.clear();
+        // One long line is no reason to hold its space until the end.
+        self.partial.shrink_to(LONGEST_KEPT_BUFFER);
+        self.too_long = false;
+    }
+
+    fn finish(&mut self, mut each: impl FnMut(&str)) {
+        if self.too_long || !self.partial.is_empty() {
+            self.complete(&mut each);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_do_not_depend_on_chunks() {
+        let text = "one\ntwo\r\nthr\u{e9}e\n\nlast";
+        for size in 1..=text.len() {
+            let mut lines = Lines::default();
+            let mut seen = Vec::new();
+            for chunk in text.as_bytes().chunks(size) {
+                lines.push(chunk, |line| seen.push(line.to_owned()));
+            }
+            lines.finish(|line| seen.push(line.to_owned()));
+            assert_eq!(seen, ["one", "two", "thr\u{e9}e", "", "last"], "chunks of {size}");
+        }
+    }
+
+    #[test]
+    fn an_endless_line_takes_no_endless_memory() {
+        let mut lines = Lines::default();
+        let mut seen = Vec::new();
+        let chunk = vec![b'x'; 1024 * 1024];
+        for _ in 0..40 {
+            lines.push(&chunk, |line| seen.push(line.to_owned()));
+            assert!(lines.partial.capacity() <= 2 * LONGEST_LINE);
+        }
+        lines.push(b"\nnext\n", |line| seen.push(line.to_owned()));
+        assert_eq!(seen, ["next"]);
+    }
+}

@@ -1,0 +1,93 @@
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::process::{Cancel, Output, supervise};
+use super::tree::see_out;
+use crate::observe::ProcessEnd;
+use crate::sandbox::Confinement;
+use practicum_agents::agents::Launch;
+
+/// How long a setup or teardown script may take.
+const LIMIT: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScriptEnd {
+    Done,
+    Failed(String),
+}
+
+/// Where a script runs: the trial's own home and workspace.
+pub struct ScriptScene<'s> {
+    pub folder: &'s Path,
+    pub home: &'s Path,
+    pub tmp: &'s Path,
+    pub user_env: &'s BTreeMap<String, String>,
+    pub walls: &'s Confinement,
+    pub marker: &'s str,
+    /// Where its output is kept.
+    pub record: &'s Path,
+}
+
+pub async fn run_script(script: &str, scene: &ScriptScene<'_>, cancel: &Cancel) -> ScriptEnd {
+    let ScriptScene { folder, home, tmp, user_env, walls, marker, record } = scene;
+    let inherited = ["PATH", "LANG", "LC_ALL", "TZ"]
+        .into_iter()
+        .filter_map(|name| user_env.get(name).map(|value| (name.to_owned(), value.clone())));
+    let mut env: BTreeMap<String, String> = inherited.collect();
+    env.insert("HOME".to_owned(), home.display().to_string());
+    env.insert("TMPDIR".to_owned(), tmp.display().to_string());
+    let launch = Launch {
+        program: PathBuf::from("/bin/bash"),
+        args: vec!["-c".to_owned(), script.to_owned()],
+        env,
+        files: Vec::new(),
+        link: None,
+        stdin: None,
+    };
+    let launch = walls.wrap(launch, folder);
+    let output = Output { stdout: record.join("scripts.txt"), stderr: record.join("scripts-stderr.txt") };
+    // Setup and teardown write to the same files, one after the other.
+    let written_before = [&output.stderr, &output.stdout].map(|path| length(path));
+    let supervised = supervise(&launch, folder, marker, LIMIT, &output, cancel).await;
+    if walls.have_a_first_process() {
+        see_out(marker).await;
+    }
+    let why = match supervised.end {
+        ProcessEnd::Exited(0) => return ScriptEnd::Done,
+        ProcessEnd::Exited(code) => format!("it exited with code {code}"),
+        ProcessEnd::Signalled(signal) => format!("signal {signal} killed it"),
+        ProcessEnd::TimedOut => format!("it took longer than {} seconds", LIMIT.as_secs()),
+        ProcessEnd::Cancelled => "the run was stopped".to_owned(),
+        ProcessEnd::NotLaunched(why) => why,
+    };
+    // Many scripts print what went wrong to standard output, and nothing to standard error.
+    let [stderr, stdout] = written_before;
+    let printed = last_lines(&output.stderr, stderr).or_else(|| last_lines(&output.stdout, stdout));
+    ScriptEnd::Failed(match printed {
+        Some(printed) => format!("{why}:\n{printed}"),
+        None => why,
+    })
+}
+
+fn length(path: &Path) -> u64 {
+    path.metadata().map_or(0, |file| file.len())
+}
+
+/// How much of the end of a script's output is shown where it failed.
+const MOST_LINES: usize = 5;
+const MOST_BYTES: u64 = 2000;
+
+/// The last lines that a script wrote to a file after this many bytes; `None` if it wrote nothing.
+fn last_lines(path: &Path, written_before: u64) -> Option<String> {
+    use std::io::{Read, Seek, SeekFrom};
+    let mut file = std::fs::File::open(path).ok()?;
+    let start = written_before.max(length(path).saturating_sub(MOST_BYTES));
+    file.seek(SeekFrom::Start(start)).ok()?;
+    let mut bytes = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let last = &lines[lines.len().saturating_sub(MOST_LINES)..];
+    (!last.is_empty()).then(|| last.join("\n"))
+}

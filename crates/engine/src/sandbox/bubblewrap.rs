@@ -1,0 +1,91 @@
+//! Walls of namespaces: the agent lives in a file system that holds only what it may see.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::view::{Shown, View};
+use super::{Means, text, words};
+use practicum_agents::agents::{Launch, find_program};
+
+/// Where the sockets to the model are, inside.
+pub const WIRES: &str = "/run/practicum";
+
+/// Namespaces of its own for everything but the network. Killing bubblewrap, or us, ends all.
+const ALWAYS: [&str; 9] = [
+    "--unshare-user",
+    "--unshare-ipc",
+    "--unshare-pid",
+    "--unshare-uts",
+    "--unshare-cgroup-try",
+    "--die-with-parent",
+    // Else the agent could type into the user's terminal.
+    "--new-session",
+    // Root would keep its powers otherwise.
+    "--cap-drop",
+    "ALL",
+];
+
+fn namespaces(network: bool) -> impl Iterator<Item = String> {
+    let network = (!network).then_some("--unshare-net");
+    ALWAYS.into_iter().chain(network).map(str::to_owned)
+}
+
+/// Whether it is there and allowed to work. Where not, why.
+pub fn probe(env: &BTreeMap<String, String>, strict: bool) -> Result<Means, String> {
+    let program = find_program("bwrap", env).ok_or("bubblewrap is not installed")?;
+    let tried = Command::new(&program)
+        .args(namespaces(!strict))
+        .args(["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "true"])
+        .env_clear()
+        .env("PATH", "/usr/bin:/bin:/run/current-system/sw/bin")
+        .stdin(Stdio::null())
+        .output();
+    match tried {
+        Ok(output) if output.status.success() => Ok(Means::Bubblewrap(program)),
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let line = said.lines().next_back().unwrap_or("it says nothing").trim().to_owned();
+            Err(format!("bubblewrap does not work here ({line})"))
+        }
+        Err(error) => Err(format!("bubblewrap cannot be started ({error})")),
+    }
+}
+
+/// The same launch inside. With wires there is no network but what they lead to.
+pub fn wrap(launch: Launch, program: &Path, view: &View, wires: Option<&Path>, folder: &Path) -> Launch {
+    let mut args: Vec<String> = namespaces(wires.is_none()).collect();
+    args.extend(words([
+        "--proc",
+        "/proc",
+        "--dev",
+        "/dev",
+        "--tmpfs",
+        "/tmp",
+        "--symlink",
+        "../tmp",
+        "/var/tmp",
+    ]));
+    for (at, shown) in view.in_order() {
+        args.extend(match shown {
+            Shown::ReadOnly(from) => ["--ro-bind".to_owned(), text(from), text(at)].to_vec(),
+            Shown::Writable => ["--bind".to_owned(), text(at), text(at)].to_vec(),
+            Shown::Link(to) => ["--symlink".to_owned(), text(to), text(at)].to_vec(),
+            Shown::HiddenFolder => ["--tmpfs".to_owned(), text(at)].to_vec(),
+            Shown::HiddenFile => ["--ro-bind".to_owned(), "/dev/null".to_owned(), text(at)].to_vec(),
+        });
+    }
+    if let Some(wires) = wires {
+        args.extend(["--ro-bind".to_owned(), text(wires), WIRES.to_owned()]);
+    }
+    // What is empty because it is hidden must not look as if it could be written to.
+    for (at, shown) in view.in_order() {
+        if shown == &Shown::HiddenFolder {
+            args.extend(["--remount-ro".to_owned(), text(at)]);
+        }
+    }
+    args.extend(words(["--remount-ro", "/", "--chdir"]));
+    args.extend([text(folder), "--".to_owned(), text(&launch.program)]);
+    args.extend(launch.args);
+    Launch { program: program.to_owned(), args, ..launch }
+}

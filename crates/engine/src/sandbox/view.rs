@@ -1,0 +1,370 @@
+//! What an agent sees: the system, its own program with what belongs to it, its room.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+
+use practicum_agents::agents::{Agent, Login, find_program};
+
+/// Folders of the system. Readable by everyone on any machine, and of nobody in particular.
+const SYSTEM: [&str; 15] = [
+    "/bin",
+    "/etc",
+    "/gnu",
+    "/home/linuxbrew/.linuxbrew",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/nix",
+    "/opt",
+    "/run/current-system",
+    "/sbin",
+    "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
+    "/usr",
+];
+
+/// Interpreters of interpreters are as far as it goes.
+const MOST_HOPS: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Shown {
+    /// What lies at the given path, which is where links lead.
+    ReadOnly(PathBuf),
+    Writable,
+    Link(PathBuf),
+    HiddenFolder,
+    HiddenFile,
+}
+
+/// Paths as the agent finds them, and what is there.
+#[derive(Debug, Clone)]
+pub struct View {
+    shown: BTreeMap<PathBuf, Shown>,
+    hidden: Vec<PathBuf>,
+}
+
+/// Hidden paths as they really are. The root of all cannot be hidden; nothing shows it anyway.
+pub fn hidden(paths: impl IntoIterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let real: BTreeSet<PathBuf> = paths
+        .into_iter()
+        .filter_map(|path| path.canonicalize().ok())
+        .filter(|path| path.parent().is_some())
+        .collect();
+    real.into_iter().collect()
+}
+
+impl View {
+    pub fn new(hidden: &[PathBuf], room: &Path) -> Self {
+        let mut view = Self { shown: BTreeMap::new(), hidden: hidden.to_owned() };
+        for path in SYSTEM.map(Path::new) {
+            let Ok(real) = path.canonicalize() else { continue };
+            let elsewhere = SYSTEM.iter().any(|other| real != path && real.starts_with(other));
+            let shown = match path.read_link() {
+                Ok(to) if elsewhere => Shown::Link(to),
+                Ok(_) | Err(_) => Shown::ReadOnly(real),
+            };
+            view.add(path, shown);
+        }
+        // Names are looked up through it, and it is often a link out of /etc.
+        if let Ok(path) = Path::new("/etc/resolv.conf").canonicalize() {
+            view.show(&path);
+        }
+        // In their order, so that what lies in a hidden folder is hidden with it, name and all.
+        for path in hidden {
+            if view.is_visible(path) {
+                let shown = if path.is_dir() { Shown::HiddenFolder } else { Shown::HiddenFile };
+                view.add(path, shown);
+            }
+        }
+        view.shown.insert(room.to_owned(), Shown::Writable);
+        view
+    }
+
+    /// The agent's program, links followed, with its package and what interprets it. So are files
+    /// that its command names: a script is as much the agent as the shell that runs it.
+    pub fn show_agent(&mut self, agent: &Agent, user_env: &BTreeMap<String, String>) {
+        if let Ok(program) = agent.installed(user_env) {
+            self.show_program(&program, user_env, 0);
+        }
+        let named =
+            agent.first.iter().chain(&agent.later).flatten().chain(agent.env.iter().map(|(_, value)| value));
+        for word in named.filter(|word| word.starts_with('/')) {
+            if Path::new(word).is_file() {
+                self.show_program(Path::new(word), user_env, 0);
+            }
+        }
+        for certificates in ["SSL_CERT_FILE", "SSL_CERT_DIR"].iter().filter_map(|name| user_env.get(*name)) {
+            self.show_file(Path::new(certificates));
+        }
+    }
+
+    /// The login that the agent's home links to. It can be written to, because an agent renews it.
+    pub fn show_login(&mut self, agent: &Agent, user_env: &BTreeMap<String, String>) {
+        if let Some(Login::File(path)) = agent.credentials.login(user_env) {
+            self.show_file(&path);
+            if let Ok(real) = path.canonicalize() {
+                self.add(&real, Shown::Writable);
+            }
+        }
+    }
+
+    /// A path and, where it is a link, what it leads to.
+    pub fn show_file(&mut self, path: &Path) {
+        for hop in hops(path) {
+            self.show(&hop);
+        }
+    }
+
+    fn show_program(&mut self, path: &Path, user_env: &BTreeMap<String, String>, depth: usize) {
+        for hop in hops(path) {
+            self.show(&hop);
+            if let Some(package) = package(&hop).filter(|package| self.may_show(package)) {
+                self.show(&package);
+            }
+        }
+        if depth < MOST_HOPS
+            && let Some(interpreter) = interpreter(path, user_env)
+        {
+            self.show_program(&interpreter, user_env, depth + 1);
+        }
+    }
+
+    /// A folder is too much if something hidden lies in it.
+    fn may_show(&self, folder: &Path) -> bool {
+        let Ok(real) = folder.canonicalize() else { return false };
+        real.parent().is_some() && !self.hidden.iter().any(|hidden| hidden.starts_with(&real))
+    }
+
+    fn show(&mut self, path: &Path) {
+        let Ok(real) = path.canonicalize() else { return };
+        if self.is_visible(path) {
+            return;
+        }
+        // The folder around it must not look as if it could be written to.
+        let around = self.hidden.iter().find(|hidden| path.starts_with(hidden) && hidden.is_dir()).cloned();
+        if let Some(around) = around {
+            self.shown.entry(around).or_insert(Shown::HiddenFolder);
+        }
+        self.add(path, Shown::ReadOnly(real));
+    }
+
+    fn add(&mut self, path: &Path, shown: Shown) {
+        self.shown.insert(path.to_owned(), shown);
+    }
+
+    /// Whether the nearest thing that is said about a path is that it can be seen.
+    fn is_visible(&self, path: &Path) -> bool {
+        let nearest = path.ancestors().find_map(|above| self.shown.get(above));
+        match nearest {
+            Some(Shown::ReadOnly(_) | Shown::Writable | Shown::Link(_)) => true,
+            Some(Shown::HiddenFolder | Shown::HiddenFile) | None => false,
+        }
+    }
+
+    /// Outer paths before inner ones, so that what is said last about a path holds.
+    pub fn in_order(&self) -> Vec<(&Path, &Shown)> {
+        let mut all: Vec<(&Path, &Shown)> =
+            self.shown.iter().map(|(at, shown)| (at.as_path(), shown)).collect();
+        all.sort_by_key(|(at, _)| at.components().count());
+        all
+    }
+
+    pub fn writable(&self) -> impl Iterator<Item = &Path> {
+        let writable = self.shown.iter().filter(|(_, shown)| **shown == Shown::Writable);
+        writable.map(|(at, _)| at.as_path())
+    }
+
+    /// What can be read, for those who can allow but not forbid: a folder that holds something
+    /// hidden is its other entries.
+    pub fn readable(&self) -> Vec<PathBuf> {
+        let mut all = BTreeSet::new();
+        for (at, shown) in &self.shown {
+            match shown {
+                Shown::ReadOnly(real) => self.carve(real, &mut all),
+                Shown::Link(_) => all.extend(at.canonicalize().ok()),
+                Shown::Writable | Shown::HiddenFolder | Shown::HiddenFile => {}
+            }
+        }
+        // A link may lead into a folder that was carved up, or be inside one that was not.
+        let whole: Vec<PathBuf> = all.iter().cloned().collect();
+        all.retain(|path| !whole.iter().any(|other| other != path && path.starts_with(other)));
+        let holds_hidden =
+            |path: &PathBuf| self.hidden.iter().any(|hidden| hidden != path && hidden.starts_with(path));
+        all.into_iter().filter(|path| !holds_hidden(path)).collect()
+    }
+
+    fn carve(&self, path: &Path, into: &mut BTreeSet<PathBuf>) {
+        if !self.hidden.iter().any(|hidden| hidden != path && hidden.starts_with(path)) {
+            into.insert(path.to_owned());
+            return;
+        }
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if !self.hidden.contains(&entry.path()) {
+                self.carve(&entry.path(), into);
+            }
+        }
+    }
+}
+
+/// A path, then what it is a link to, and so on to the real file.
+fn hops(path: &Path) -> Vec<PathBuf> {
+    let mut hops = vec![path.to_owned()];
+    let mut at = path.to_owned();
+    while hops.len() < MOST_HOPS
+        && let Ok(to) = at.read_link()
+    {
+        at = flat(&at.parent().unwrap_or(Path::new("/")).join(to));
+        hops.push(at.clone());
+    }
+    if let Ok(real) = path.canonicalize()
+        && hops.last() != Some(&real)
+    {
+        hops.push(real);
+    }
+    hops
+}
+
+/// Without `..`, which would not find its way through folders that are not there.
+fn flat(path: &Path) -> PathBuf {
+    let mut flat = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => {
+                flat.pop();
+            }
+            Component::CurDir => {}
+            Component::Prefix(_) | Component::RootDir | Component::Normal(_) => flat.push(component),
+        }
+    }
+    flat
+}
+
+/// The folder of what a program needs to work: the outermost node_modules it lies in, its Python
+/// environment, or the prefix it was installed under.
+fn package(program: &Path) -> Option<PathBuf> {
+    let folders = || program.ancestors().skip(1);
+    let node =
+        folders().filter(|folder| folder.file_name().is_some_and(|name| name == "node_modules")).last();
+    let python = || folders().find(|folder| folder.join("pyvenv.cfg").is_file());
+    let prefix = || {
+        let folder =
+            program.parent().filter(|folder| folder.file_name().is_some_and(|name| name == "bin"))?;
+        let prefix = folder.parent()?;
+        // ~/.local is a prefix too, and half of the user's files.
+        let own = prefix.file_name().is_some_and(|name| name != ".local") && prefix.join("lib").is_dir();
+        own.then_some(prefix)
+    };
+    node.or_else(python).or_else(prefix).map(Path::to_owned)
+}
+
+/// The program that a script's first line names.
+fn interpreter(script: &Path, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let mut head = Vec::new();
+    std::fs::File::open(script).ok()?.take(256).read_to_end(&mut head).ok()?;
+    let line = head.strip_prefix(b"#!")?.split(|&byte| byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line).into_owned();
+    let mut words = line.split_whitespace();
+    let program = words.next()?;
+    if Path::new(program).file_name()? != "env" {
+        return Some(PathBuf::from(program));
+    }
+    let name = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
+    on_path(name, user_env)
+}
+
+/// As it is found, before links are followed: that is where it will be looked for.
+fn on_path(name: &str, user_env: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let real = find_program(name, user_env)?;
+    let found = std::env::split_paths(user_env.get("PATH")?).map(|folder| folder.join(name));
+    found.into_iter().find(|path| path.canonicalize().is_ok_and(|path| path == real))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A home with these files; one that holds `-> path` is a link.
+    fn home(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let home = tempfile::tempdir().expect("a folder");
+        for (path, content) in files {
+            let at = home.path().join(path);
+            std::fs::create_dir_all(at.parent().expect("a parent")).expect("create");
+            match content.strip_prefix("-> ") {
+                Some(to) => std::os::unix::fs::symlink(home.path().join(to), at).expect("link"),
+                None => std::fs::write(at, content).expect("write"),
+            }
+        }
+        home
+    }
+
+    #[test]
+    fn a_program_is_seen_with_its_package_and_never_with_the_home() {
+        for (program, files, expected) in [
+            ("bin/a", &[("bin/a", "x"), ("lib/b", "x")][..], &["bin/a"][..]),
+            (
+                ".local/bin/a",
+                &[(".local/bin/a", "-> .local/share/a/1"), (".local/share/a/1", "x"), (".local/lib/b", "x")],
+                &[".local/share/a/1"],
+            ),
+            (
+                "x/node_modules/.bin/a",
+                &[
+                    ("x/node_modules/.bin/a", "-> x/node_modules/p/node_modules/q/a.js"),
+                    ("x/node_modules/p/node_modules/q/a.js", "x"),
+                ],
+                &["x/node_modules"],
+            ),
+            (
+                "tools/a/bin/a",
+                &[
+                    ("tools/a/bin/a", "#!HOME/tools/a/bin/python\n"),
+                    ("tools/a/pyvenv.cfg", ""),
+                    ("tools/a/bin/python", "-> py/3/bin/python3"),
+                    ("py/3/bin/python3", "x"),
+                    ("py/3/lib/os.py", ""),
+                ],
+                &["py/3", "tools/a"],
+            ),
+            (
+                "a.js",
+                &[
+                    ("a.js", "#!/usr/bin/env -S own-node --flag\n"),
+                    ("nvm/20/bin/own-node", "x"),
+                    ("nvm/20/lib/n", ""),
+                ],
+                &["a.js", "nvm/20"],
+            ),
+        ] {
+            let home = home(files);
+            let real = home.path().canonicalize().expect("a home");
+            if let Ok(text) = std::fs::read_to_string(real.join(program)) {
+                std::fs::write(real.join(program), text.replace("HOME", &real.display().to_string()))
+                    .expect("write");
+            }
+            use std::os::unix::fs::PermissionsExt;
+            let node = real.join("nvm/20/bin/own-node");
+            let _ = std::fs::set_permissions(node, std::fs::Permissions::from_mode(0o755));
+            let env =
+                BTreeMap::from([("PATH".to_owned(), format!("{}/nvm/20/bin:/usr/bin:/bin", real.display()))]);
+            let mut view = View::new(std::slice::from_ref(&real), Path::new("/nowhere/room"));
+            view.show_program(&real.join(program), &env, 0);
+            let mut seen: Vec<PathBuf> = view.readable();
+            seen.retain(|path| path.starts_with(&real));
+            let expected: Vec<PathBuf> = expected.iter().map(|path| real.join(path)).collect();
+            assert_eq!(seen, expected, "{program}");
+        }
+    }
+
+    #[test]
+    fn what_is_hidden_inside_something_shown_stays_hidden() {
+        let home = home(&[("shown/a/x", ""), ("shown/b/c/x", ""), ("shown/b/d", "")]);
+        let real = home.path().canonicalize().expect("a home");
+        let mut view = View::new(&[real.join("shown/b/c")], Path::new("/nowhere/room"));
+        view.show(&real.join("shown"));
+        let mut seen = view.readable();
+        seen.retain(|path| path.starts_with(&real));
+        assert_eq!(seen, [real.join("shown/a"), real.join("shown/b/d")]);
+    }
+}

@@ -1,0 +1,356 @@
+//! Whether an exam can tell work from idleness, before anyone takes it.
+//!
+//! In: a suite and the text it was read from. Out: what its checks say of an agent that does nothing,
+//! and of an output that is known to be good. Never: runs anything; asks a judge.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::captured::text_checks;
+use crate::marking::Sheet;
+use crate::quality::Places;
+use crate::stage::FolderView;
+use practicum_core::model::{
+    Arm, Base, Case, Check, CheckKind, CheckResult, Diagnostics, Ended, Expect, Leave, Need, Observation,
+    PassRule, RelPath, Span, Step, Stimulus, Suite, Usage, Verdict, Why, WorkspaceView,
+};
+
+/// What an agent says that does nothing.
+const IDLE: [(&str, &str); 2] = [("says nothing", ""), ("only says \"I'm done.\"", "I'm done.")];
+
+/// Adds what is found to the file's other problems.
+pub fn self_test(suite: &Suite, text: &str, project: &Path, diagnostics: &mut Diagnostics) {
+    let (mut answers, places) = (Vec::new(), Places::new(text));
+    for case in &suite.cases {
+        let at = places.case(case);
+        let answer = idle(suite, case, project);
+        tell(case, &answer, at, diagnostics);
+        answers.push(answer);
+        golden(suite, case, at, diagnostics);
+    }
+    let all_pass = answers.iter().all(|answer| matches!(answer, Answer::Passes(_) | Answer::Quiet));
+    if all_pass && answers.iter().any(|answer| matches!(answer, Answer::Quiet)) {
+        diagnostics.warning_help(
+            "passes-idle",
+            None,
+            format!("an agent that does nothing passes every case of suite {}", suite.name),
+            "add a case in which the skill must fire",
+        );
+    }
+}
+
+/// What a case's exact checks say of an agent that does nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Answer {
+    Fails,
+    /// It passes; the words say what was said.
+    Passes(&'static str),
+    /// It passes, as it should: the case is about leaving the skill alone.
+    Quiet,
+    /// Only a judge could fail it.
+    Judged,
+    /// A check that could fail it needs more than can be had here.
+    Open(String),
+}
+
+fn idle(suite: &Suite, case: &Case, project: &Path) -> Answer {
+    let mut answer = Answer::Fails;
+    for (words, output) in IDLE {
+        let found = marked(suite, case, &observation(case, output), project);
+        match answer_of(case, &found, words) {
+            Answer::Fails => {}
+            passes @ (Answer::Passes(_) | Answer::Quiet) => return passes,
+            unsure @ (Answer::Judged | Answer::Open(_)) => answer = unsure,
+        }
+    }
+    answer
+}
+
+fn answer_of(case: &Case, found: &[CheckResult], words: &'static str) -> Answer {
+    let found = |check: &Check| found.iter().find(|result| result.check == check.id);
+    let required = || case.checks.iter().filter(|check| check.need == Need::Required && is_exact(check));
+    let decided = || required().filter_map(|check| Some((check, found(check)?)));
+    if decided().any(|(_, result)| result.verdict == Verdict::Fail) {
+        return Answer::Fails;
+    }
+    let graded = matches!(case.pass_when, PassRule::Graded { .. });
+    if case.checks.iter().any(|check| !is_exact(check) && (graded || check.need == Need::Required)) {
+        return Answer::Judged;
+    }
+    let open = decided().find_map(|(check, result)| match &result.verdict {
+        Verdict::NotScored(_) => Some(format!("{}: {}", check.id, result.rationale)),
+        Verdict::Pass | Verdict::Fail => None,
+    });
+    match open {
+        Some(why) => Answer::Open(why),
+        None if decided().all(|(check, _)| is_about_leaving_alone(check)) => Answer::Quiet,
+        None => Answer::Passes(words),
+    }
+}
+
+fn is_exact(check: &Check) -> bool {
+    match check.kind {
+        CheckKind::Exact(_) | CheckKind::Activation(_) => true,
+        CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+    }
+}
+
+fn is_about_leaving_alone(check: &Check) -> bool {
+    match &check.kind {
+        CheckKind::Activation(activation) => activation.expect != Expect::Must,
+        CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
+    }
+}
+
+fn tell(case: &Case, answer: &Answer, at: Option<Span>, diagnostics: &mut Diagnostics) {
+    let id = &case.id;
+    match answer {
+        Answer::Fails | Answer::Quiet => {}
+        Answer::Passes(words) => diagnostics.warning_help(
+            "passes-idle",
+            at,
+            format!("case {id} passes for an agent that {words} and does nothing"),
+            "add a required check that fails until the work is done",
+        ),
+        Answer::Judged => diagnostics.notice(
+            "not-self-testable",
+            at,
+            format!("case {id} cannot be self-tested: only its judged checks could fail an idle agent"),
+        ),
+        Answer::Open(why) => diagnostics.notice(
+            "not-self-testable",
+            at,
+            format!("case {id} cannot be self-tested: nothing else could fail an idle agent than {why}"),
+        ),
+    }
+}
+
+fn marked(suite: &Suite, case: &Case, seen: &Observation, project: &Path) -> Vec<CheckResult> {
+    let sheet = sheet(suite, case, case.checks.iter().collect());
+    let workspace = Untouched { case, project };
+    sheet.mark_unjudged(seen, &workspace, &Why::NotJudged("no judge is asked here".to_owned())).checks
+}
+
+fn sheet<'s>(suite: &'s Suite, case: &'s Case, checks: Vec<&'s Check>) -> Sheet<'s> {
+    // Nothing can run: there is no folder.
+    Sheet {
+        suite,
+        case,
+        checks,
+        arm: Arm::WithSkill,
+        skills: Vec::new(),
+        leave: Leave { run_code: true, network: None },
+        offered: Vec::new(),
+    }
+}
+
+/// A run in which the model was asked once and nothing else happened.
+fn observation(case: &Case, output: &str) -> Observation {
+    let prompts = match &case.stimulus {
+        Stimulus::Turns(turns) => turns.clone(),
+        Stimulus::SkillCommand { args } => vec![args.clone()],
+    };
+    Observation {
+        turns: prompts.len(),
+        steps: prompts.into_iter().map(Step::User).collect(),
+        output: output.to_owned(),
+        usage: Usage { input: 1, output: 1, ..Usage::default() },
+        cost_usd: Some(0.0),
+        api_calls: Some(1),
+        ..Observation::ended(Ended::Finished)
+    }
+}
+
+/// An output that is known to be good must pass, as far as a text alone can.
+fn golden(suite: &Suite, case: &Case, at: Option<Span>, diagnostics: &mut Diagnostics) {
+    let id = &case.id;
+    if let Some(path) = &case.oracle {
+        match read(path) {
+            Err(error) => diagnostics.error_help(
+                "oracle-unreadable",
+                at,
+                format!("the oracle of case {id} cannot be read: {}: {error}", path.display()),
+                "\"oracle\" names a file with an output that is known to be good",
+            ),
+            Ok(output) => {
+                for failure in failures(suite, case, &output) {
+                    diagnostics.error_help(
+                        "oracle-fails",
+                        at,
+                        format!("the oracle of case {id} fails check {failure}"),
+                        "a good output must pass: mend the check, or the oracle",
+                    );
+                }
+            }
+        }
+    }
+    // An answer that was once recorded may be there as a bad example; only its author knows.
+    if let Some(actual) = case.meta.get("actual").and_then(|actual| actual.as_str())
+        && let Some(failure) = failures(suite, case, actual).first()
+    {
+        let text = format!(
+            "the \"actual\" of case {id} fails check {failure}; that is right if it is there as a bad example"
+        );
+        diagnostics.notice("actual-fails", at, text);
+    }
+}
+
+/// The required checks that an output fails, each with what was found.
+fn failures(suite: &Suite, case: &Case, output: &str) -> Vec<String> {
+    let checks = text_checks(case);
+    let sheet = sheet(suite, case, checks.iter().collect());
+    let workspace = Untouched { case, project: Path::new("/") };
+    let why = Why::NotJudged("no judge is asked here".to_owned());
+    let found = sheet.mark_unjudged(&observation(case, output), &workspace, &why).checks;
+    let failed = found.into_iter().filter(|result| result.required && result.verdict == Verdict::Fail);
+    failed.map(|result| format!("{}: {}", result.check, result.rationale)).collect()
+}
+
+/// No oracle is longer.
+const LONGEST: u64 = 32 * 1024 * 1024;
+
+fn read(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    std::fs::File::open(path)?.take(LONGEST).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The workspace as the agent would have found it.
+struct Untouched<'u> {
+    case: &'u Case,
+    project: &'u Path,
+}
+
+impl Untouched<'_> {
+    /// Folders that lie in the workspace, the topmost first, and for each the path in it.
+    fn layers<'l>(&'l self, path: &'l RelPath) -> impl Iterator<Item = (&'l Path, RelPath)> {
+        let room = &self.case.room;
+        let fixtures = room.files.iter().filter_map(|fixture| {
+            let below = Path::new(path.as_str()).strip_prefix(fixture.to.as_str()).ok()?;
+            let from = fixture.from.parent()?;
+            let name = Path::new(fixture.from.file_name()?).join(below);
+            Some((from, RelPath::new(name.to_str()?)?))
+        });
+        let overlays = room.overlays.iter().rev().map(|overlay| (overlay.as_path(), path.clone()));
+        let project = (room.base == Base::Project).then(|| (self.project, path.clone()));
+        fixtures.chain(overlays).chain(project)
+    }
+
+    fn known(&self) -> io::Result<()> {
+        match self.case.room.setup {
+            Some(_) => Err(io::Error::other("its setup is not run here")),
+            None => Ok(()),
+        }
+    }
+}
+
+impl WorkspaceView for Untouched<'_> {
+    fn read(&self, path: &RelPath) -> io::Result<Option<Vec<u8>>> {
+        self.known()?;
+        for (folder, name) in self.layers(path) {
+            if let Some(bytes) = FolderView::new(folder).read(&name)? {
+                return Ok(Some(bytes));
+            }
+        }
+        Ok(None)
+    }
+
+    fn exists(&self, path: &RelPath) -> io::Result<bool> {
+        self.known()?;
+        for (folder, name) in self.layers(path) {
+            if FolderView::new(folder).exists(&name)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_evals::dialects::{Place, load_text};
+
+    /// The codes of what is found in a native file's cases.
+    fn codes(cases: &str) -> Vec<String> {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("good.md"), "# Notes\n").expect("write");
+        let text = format!("practicum: 1\nskill: {{name: s}}\nworkspace: empty\ncases:\n{cases}\n");
+        let place = Place {
+            root: folder.path().to_owned(),
+            project: folder.path().to_owned(),
+            plugins: None,
+            skill: None,
+        };
+        let loaded = load_text(&folder.path().join("e.practicum.yaml"), text, &place);
+        let suite = loaded.lowered.suite.unwrap_or_else(|| panic!("{:?}", loaded.lowered.diagnostics));
+        let mut found = Diagnostics::default();
+        self_test(&suite, &loaded.text, folder.path(), &mut found);
+        let line = |span: Option<Span>| span.map_or(0, |span| span.position(&loaded.text).line);
+        found.iter().map(|problem| format!("{} {}", problem.code, line(problem.span))).collect()
+    }
+
+    #[test]
+    fn rows() {
+        let quiet = "  - {id: b, prompt: q, activation: must_not}";
+        for (cases, expected) in [
+            ("  - {id: a, prompt: p, checks: [{contains: x}]}", vec![]),
+            ("  - {id: a, prompt: p, checks: [{not_contains: x}]}", vec!["passes-idle 5"]),
+            ("  - {id: a, prompt: p, checks: [{contains: done}]}", vec!["passes-idle 5"]),
+            (
+                "  - {id: a, prompt: p, checks: [{contains: x, required: false}, {max_length: 9}]}",
+                vec!["passes-idle 5"],
+            ),
+            ("  - {id: a, prompt: p, checks: [{not_contains: x}, {min_length: 10}]}", vec![]),
+            ("  - {id: a, prompt: p, checks: [{tool_not_used: Bash}]}", vec!["passes-idle 5"]),
+            (
+                "  - {id: a, prompt: p, checks: [{limit: {tokens: 9000, turns: 9, cost_usd: 1}}]}",
+                vec!["passes-idle 5"],
+            ),
+            (
+                "  - {id: a, prompt: p, checks: [{file: {path: out.md, exists: false}}]}",
+                vec!["passes-idle 5"],
+            ),
+            ("  - {id: a, prompt: p, checks: [{file: out.md}]}", vec![]),
+            (
+                "  - {id: a, prompt: p, files: [good.md], checks: [{file: {path: good.md, contains: Notes}}]}",
+                vec!["passes-idle 5"],
+            ),
+            (
+                "  - {id: a, prompt: p, setup: touch out.md, checks: [{file: out.md}]}",
+                vec!["not-self-testable 5"],
+            ),
+            ("  - {id: a, prompt: p, checks: [{command: 'true'}]}", vec!["not-self-testable 5"]),
+            ("  - {id: a, prompt: p, checks: [{judge: It rhymes.}]}", vec!["not-self-testable 5"]),
+            ("  - {id: a, prompt: p, checks: [{judge: It rhymes.}, {contains: x}]}", vec![]),
+            (
+                "  - {id: a, prompt: p, checks: [{judge: It rhymes., required: false}, {not_contains: x}]}",
+                vec!["passes-idle 5"],
+            ),
+            ("  - {id: a, prompt: p, activation: must}", vec![]),
+            (&format!("  - {{id: a, prompt: p, activation: must}}\n{quiet}"), vec![]),
+            (quiet, vec!["passes-idle 0"]),
+            ("  - {id: a, prompt: p, oracle: good.md, checks: [{contains: Notes}]}", vec![]),
+            ("  - {id: a, prompt: p, oracle: good.md, checks: [{contains: Notice}]}", vec!["oracle-fails 5"]),
+            (
+                "  - {id: a, prompt: p, oracle: good.md, checks: [{contains: Notes}, {tool_used: Write}]}",
+                vec![],
+            ),
+            (
+                "  - {id: a, prompt: p, oracle: gone.md, checks: [{contains: Notes}]}",
+                vec!["oracle-unreadable 5"],
+            ),
+            ("  - {id: a, prompt: p, meta: {actual: Notes}, checks: [{contains: Notes}]}", vec![]),
+            (
+                "  - {id: a, prompt: p, meta: {actual: nothing}, checks: [{contains: Notes}]}",
+                vec!["actual-fails 5"],
+            ),
+        ] {
+            assert_eq!(codes(cases), expected, "{cases}");
+        }
+    }
+}

@@ -1,0 +1,233 @@
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use super::knobs::{KNOBS, Knob};
+use super::{From, Setting};
+use practicum_core::model::Suite;
+use practicum_core::tree::closest;
+
+/// What each place says, as text by the knob's name. Read once, at the start.
+#[derive(Debug, Clone, Default)]
+pub struct Layers {
+    flags: BTreeMap<&'static str, String>,
+    environment: BTreeMap<String, String>,
+    project: Option<FileLayer>,
+    user: Option<FileLayer>,
+}
+
+#[derive(Debug, Clone, Default)]
+struct FileLayer {
+    path: PathBuf,
+    values: BTreeMap<String, String>,
+    /// Tables that are no knobs: agents, modes.
+    tables: toml::Table,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    #[error("{}: {why}", said(.name, .text, .from))]
+    BadValue { name: &'static str, text: String, from: From, why: String },
+    #[error("{path}: {why}")]
+    BadFile { path: PathBuf, why: String },
+}
+
+/// A value as whoever gave it knows it.
+fn said(name: &str, text: &str, from: &From) -> String {
+    match from {
+        From::Flag => {
+            // Where clauditor has a flag, ours is called the same.
+            let flag = match name {
+                "judge.provider" => "grading-provider".to_owned(),
+                "judge.transport" => "transport".to_owned(),
+                name => name.replace('.', "-"),
+            };
+            format!("--{flag} {text}")
+        }
+        From::Environment(variable) => format!("{variable}={text}"),
+        From::EvalFile | From::Project(_) | From::User(_) | From::Format(_) | From::Default => {
+            format!("{name} = \"{text}\" ({from})")
+        }
+    }
+}
+
+/// The names of a project's and a user's settings file.
+const PROJECT_FILE: &str = "practicum.toml";
+
+impl Layers {
+    pub fn read(
+        flags: BTreeMap<&'static str, String>,
+        environment: BTreeMap<String, String>,
+        project: &Path,
+    ) -> Result<Self, SettingsError> {
+        let config = environment
+            .get("XDG_CONFIG_HOME")
+            .filter(|path| !path.is_empty())
+            .map(PathBuf::from)
+            .or_else(|| environment.get("HOME").map(|home| Path::new(home).join(".config")));
+        let user = config.map(|config| config.join("practicum").join("config.toml"));
+        Ok(Self {
+            flags,
+            project: FileLayer::read(&project.join(PROJECT_FILE))?,
+            user: user.map(|path| FileLayer::read(&path)).transpose()?.flatten(),
+            environment,
+        })
+    }
+
+    /// The value of a knob for a suite: the first place that says something.
+    pub fn pick<T>(&self, knob: &Knob<T>, suite: &Suite) -> Result<Setting<T>, SettingsError> {
+        let above = self.above_file(knob);
+        if let Some(found) = above {
+            return parse(knob, found);
+        }
+        if let Some(value) = (knob.in_file)(suite) {
+            return Ok(Setting { value, from: From::EvalFile });
+        }
+        if let Some(found) = self.below_file(knob) {
+            return parse(knob, found);
+        }
+        match (knob.in_format)(suite) {
+            Some(value) => Ok(Setting { value, from: From::Format(suite.origin.dialect.clone()) }),
+            None => Ok(Setting { value: (knob.default)(), from: From::Default }),
+        }
+    }
+
+    /// The value of a knob that no suite has a say in.
+    pub fn pick_global<T>(&self, knob: &Knob<T>) -> Result<Setting<T>, SettingsError> {
+        match self.above_file(knob).or_else(|| self.below_file(knob)) {
+            Some(found) => parse(knob, found),
+            None => Ok(Setting { value: (knob.default)(), from: From::Default }),
+        }
+    }
+
+    /// The same for people: its name, its value and who said so.
+    pub fn explain_global<T>(
+        &self,
+        knob: &Knob<T>,
+        shown: impl Fn(&T) -> String,
+    ) -> Result<(&'static str, String, From), SettingsError> {
+        self.pick_global(knob).map(|setting| (knob.name, shown(&setting.value), setting.from))
+    }
+
+    fn above_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
+        if let Some(text) = self.flags.get(knob.name) {
+            return Some((text.clone(), From::Flag));
+        }
+
+        knob.env.iter().find_map(|name| {
+            let text = self.environment.get(*name).filter(|text| !text.is_empty())?;
+            Some((text.clone(), From::Environment((*name).to_owned())))
+        })
+    }
+
+    fn below_file<T>(&self, knob: &Knob<T>) -> Option<(String, From)> {
+        let said = |layer: &Option<FileLayer>, from: fn(PathBuf) -> From| {
+            let layer = layer.as_ref()?;
+            Some((layer.values.get(knob.name)?.clone(), from(layer.path.clone())))
+        };
+        said(&self.project, From::Project).or_else(|| said(&self.user, From::User))
+    }
+
+    /// A table of the project file, else of the user's, by name.
+    pub fn table(&self, name: &str) -> impl Iterator<Item = (&String, &toml::Value, &Path)> {
+        let layers = [self.user.as_ref(), self.project.as_ref()];
+        let name = name.to_owned();
+        layers.into_iter().flatten().flat_map(move |layer| {
+            let table = layer.tables.get(&name).and_then(toml::Value::as_table);
+            table.into_iter().flatten().map(|(key, value)| (key, value, layer.path.as_path()))
+        })
+    }
+
+    pub fn environment(&self) -> &BTreeMap<String, String> {
+        &self.environment
+    }
+}
+
+fn parse<T>(knob: &Knob<T>, (text, from): (String, From)) -> Result<Setting<T>, SettingsError> {
+    match (knob.parse)(&text) {
+        Ok(value) => Ok(Setting { value, from }),
+        Err(why) => Err(SettingsError::BadValue { name: knob.name, text, from, why }),
+    }
+}
+
+/// Tables of a settings file that are not knobs.
+const TABLES: [&str; 2] = ["agents", "modes"];
+
+impl FileLayer {
+    fn read(path: &Path) -> Result<Option<Self>, SettingsError> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(SettingsError::BadFile { path: path.to_owned(), why: error.to_string() });
+            }
+        };
+        let bad = |why: String| SettingsError::BadFile { path: path.to_owned(), why };
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| bad(error.to_string()))?;
+        let mut layer = FileLayer { path: path.to_owned(), ..FileLayer::default() };
+        layer.add("", table).map_err(bad)?;
+        Ok(Some(layer))
+    }
+
+    fn add(&mut self, prefix: &str, table: toml::Table) -> Result<(), String> {
+        for (key, value) in table {
+            if prefix.is_empty() && TABLES.contains(&key.as_str()) {
+                self.tables.insert(key, value);
+                continue;
+            }
+            let name = format!("{prefix}{key}").replace('_', "-");
+            match value {
+                toml::Value::Table(inner) => self.add(&format!("{name}."), inner)?,
+                value if KNOBS.iter().any(|knob| knob.name == name) => {
+                    self.values.insert(name, value_text(&value));
+                }
+                _ => {
+                    let known: Vec<&str> = KNOBS.iter().map(|knob| knob.name).collect();
+                    let hint = closest(&name, &known).map(|known| format!("; did you mean \"{known}\"?"));
+                    return Err(format!("unknown setting \"{name}\"{}", hint.unwrap_or_default()));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn value_text(value: &toml::Value) -> String {
+    match value {
+        toml::Value::String(text) => text.clone(),
+        toml::Value::Array(items) => items.iter().map(value_text).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// The nearest folder above that is a project: it has a practicum.toml or a .git. Else where we are.
+pub fn project_root(start: &Path) -> PathBuf {
+    Projects::default().of(start)
+}
+
+/// The projects of many files, each folder looked at once.
+#[derive(Debug, Default)]
+pub struct Projects {
+    known: HashMap<PathBuf, Option<PathBuf>>,
+}
+
+impl Projects {
+    pub fn of(&mut self, start: &Path) -> PathBuf {
+        let folder = if start.is_dir() { start } else { start.parent().unwrap_or(start) };
+        let here = || std::env::current_dir().unwrap_or_else(|_| folder.to_owned());
+        self.above(folder).unwrap_or_else(here)
+    }
+
+    fn above(&mut self, folder: &Path) -> Option<PathBuf> {
+        if let Some(known) = self.known.get(folder) {
+            return known.clone();
+        }
+        let is_project = folder.join(PROJECT_FILE).is_file() || folder.join(".git").exists();
+        let root = if is_project {
+            Some(folder.to_owned())
+        } else {
+            folder.parent().and_then(|above| self.above(above))
+        };
+        self.known.insert(folder.to_owned(), root.clone());
+        root
+    }
+}

@@ -1,0 +1,102 @@
+//! The project file for editors.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::agents::KEYS;
+use super::knobs::KNOBS;
+use practicum_core::tree::shape::{self, Mapping};
+
+/// What practicum.toml may hold, as JSON Schema over the same data.
+pub fn schema() -> Value {
+    let mut top = Mapping::closed();
+    let mut tables: BTreeMap<&str, Mapping> = BTreeMap::new();
+    for knob in KNOBS {
+        match knob.name.split_once('.') {
+            Some((table, key)) => {
+                let known = tables.remove(table).unwrap_or_else(Mapping::closed);
+                tables.insert(table, spelled(known, key, knob.doc, knob.shape));
+            }
+            None => top = spelled(top, knob.name, knob.doc, knob.shape),
+        }
+    }
+    for (table, keys) in tables {
+        top = top.may(table, &format!("Settings of the {table}."), keys);
+    }
+    let agents = json!({"type": "object", "additionalProperties": agent()});
+    let modes = json!({"type": "object", "additionalProperties": shape::text()});
+    let top = top.may("agents", "Agents of your own, by name.", agents).may(
+        "modes",
+        "System prompts of your own, by the mode's name.",
+        modes,
+    );
+    shape::document(
+        "Project settings (practicum.toml)",
+        "Settings of a project. An eval file, a variable or a flag says more.",
+        top,
+        [],
+    )
+}
+
+/// A key with its dashes; underscores are read the same.
+fn spelled(mapping: Mapping, key: &str, doc: &str, shape: fn() -> Value) -> Mapping {
+    let mapping = mapping.may(key, doc, shape());
+    let other = key.replace('-', "_");
+    if other == key { mapping } else { mapping.may(&other, &format!("The same as {key}."), shape()) }
+}
+
+fn agent() -> Value {
+    let agent = KEYS.iter().fold(Mapping::closed(), |agent, key| agent.may(key.name, key.doc, (key.shape)()));
+    agent.with("required", json!(["command"])).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Layers, own_agents};
+    use super::*;
+
+    /// Whether the schema and the reader take a project file. The reader looks at a value only when
+    /// someone asks for it, so that it takes wrong ones here.
+    fn taken(text: &str) -> (bool, bool) {
+        let project = tempfile::tempdir().expect("a folder");
+        std::fs::write(project.path().join("practicum.toml"), text).expect("write");
+        let read = Layers::read(BTreeMap::new(), BTreeMap::new(), project.path());
+        let table: toml::Table = text.parse().expect("TOML");
+        let data = serde_json::to_value(table).expect("data");
+        let valid = jsonschema::draft202012::is_valid(&schema(), &data);
+        (valid, read.is_ok_and(|layers| own_agents(&layers).is_ok()))
+    }
+
+    #[test]
+    fn a_project_file_is_right_or_wrong_by_both() {
+        for (text, expected) in [
+            ("", true),
+            ("agent = \"claude\"\nrepeat = 3\ntimeout = \"5m\"\njobs = 2", true),
+            (
+                "agent = [\"claude\", \"builtin\"]\narm = [\"with\", \"without\"]\nmode = \"smart\"\nmodel = \"m\"",
+                true,
+            ),
+            ("trigger_threshold = 0.5\nsync-tasks = true\ndetect_questions = false", true),
+            ("[judge]\nmodel = \"m\"\nprovider = \"openai\"\ntransport = \"api\"\nvotes = 3", true),
+            ("[modes]\npolite = \"Say please.\"", true),
+            (
+                "[agents.mine]\ncommand = [\"mine\", [\"--model\", \"{model}\"], \"{prompt}\"]\nresume = [\"mine\"]\n\
+                 decoder = \"text\"\nskills_dir = \"skills\"\nenv = { A = \"b\" }\npass_env = [\"C\"]\ncredentials = [\"D\"]",
+                true,
+            ),
+            ("agents = { mine = { decoder = \"text\" } }", false),
+            ("agents = { mine = { command = [] } }", false),
+            ("agents = { mine = { command = \"mine\" } }", false),
+            ("agents = { mine = { command = [\"mine\"], decoder = \"xml\" } }", false),
+            ("agents = { mine = { command = [\"mine\"], colour = \"red\" } }", false),
+            ("repeats = 3", false),
+            ("judge = { name = \"m\" }", false),
+        ] {
+            assert_eq!(taken(text), (expected, expected), "{text}");
+        }
+        for text in ["repeat = 0", "timeout = \"soon\"", "judge = { votes = 2 }", "trigger-threshold = 50"] {
+            assert_eq!(taken(text), (false, true), "{text}");
+        }
+    }
+}

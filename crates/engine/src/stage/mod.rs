@@ -1,0 +1,274 @@
+//! The exam room: what the agent finds when it opens its eyes.
+//!
+//! In: an `Order` (case, skills, arm, where things are). Out: `Workspace`, gone when dropped.
+//! Never: reads an eval file; lets an agent see one.
+
+mod changes;
+mod layers;
+mod plugins;
+mod project;
+mod rooms;
+mod view;
+
+use std::path::{Path, PathBuf};
+
+pub use changes::{Snapshot, captured, worked_on};
+pub use project::{Hidden, staged_of_folder, staged_of_project};
+pub use rooms::{Rooms, remove};
+pub use view::FolderView;
+
+use practicum_core::model::{
+    Access, Arm, Base, Canary, Case, Digest, Fate, FileChange, Given, RelPath, SkillName, SkillRef,
+};
+use practicum_skills::skill::{Skill, place_name};
+
+/// What is to be staged for one trial.
+pub struct Order<'o> {
+    pub case: &'o Case,
+    /// The skills under test.
+    pub skills: &'o [SkillRef],
+    /// Other skills that are there in every arm, because telling them apart is the question.
+    pub rivals: &'o [SkillRef],
+    /// Folders of plugins that this agent is to load; their skills are staged with them and nowhere else.
+    pub plugins: &'o [PathBuf],
+    /// Whether the code of plugins (hooks, servers) may run.
+    pub plugin_code: bool,
+    pub arm: Arm,
+    /// Where this agent looks for skills, inside the workspace.
+    pub skills_dir: &'o RelPath,
+    pub project: &'o Path,
+    /// What no agent may see: the evals.
+    pub hidden: &'o Hidden,
+    /// This trial's room. Must not exist yet.
+    pub room: PathBuf,
+    /// What an alias ends with: it occurs nowhere else. It begins with the skill's own name, which is
+    /// a part of what the agent goes by.
+    pub alias_ending: &'o str,
+    /// Whether each skill's copy gets a line by which it can be told that it was read.
+    pub canaries: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum StageError {
+    #[error("{0} is named as a file for this case, and does not exist")]
+    MissingFixture(PathBuf),
+    #[error(transparent)]
+    Skill(#[from] practicum_skills::skill::SkillError),
+    #[error(transparent)]
+    Plugin(#[from] practicum_skills::skill::PluginError),
+    #[error("cannot make the room: {what} {path}: {error}")]
+    Io { what: &'static str, path: PathBuf, error: std::io::Error },
+}
+
+impl StageError {
+    fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> StageError {
+        let path = path.to_owned();
+        move |error| StageError::Io { what, path, error }
+    }
+}
+
+/// A room, ready for an agent. Dropping it removes it, unless it is to be kept.
+#[derive(Debug)]
+pub struct Workspace {
+    room: PathBuf,
+    /// The agent's working folder.
+    pub folder: PathBuf,
+    pub home: PathBuf,
+    pub tmp: PathBuf,
+    /// The names under which the skills can be activated here, in the order's order.
+    pub staged: Vec<String>,
+    /// The names by which a user or a model calls for them: a plugin's name stands before them.
+    pub called: Vec<String>,
+    /// More names by which skills can be activated here: each after the one in `staged`.
+    pub other_names: Vec<(String, String)>,
+    /// The copies of the plugins that the agent is to load.
+    pub plugins: Vec<PathBuf>,
+    /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
+    pub plugin_skills: Vec<String>,
+    pub canaries: Vec<Canary>,
+    before: Snapshot,
+    read_only: Vec<(RelPath, Digest)>,
+    keep: bool,
+}
+
+/// Makes a room: base, overlays, skill, files, in that order; the skill under test always wins.
+pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
+    let room = order.room.clone();
+    let mut workspace = Workspace {
+        folder: room.join("workspace"),
+        home: room.join("home"),
+        tmp: room.join("tmp"),
+        room,
+        staged: Vec::new(),
+        called: Vec::new(),
+        other_names: Vec::new(),
+        plugins: Vec::new(),
+        plugin_skills: Vec::new(),
+        canaries: Vec::new(),
+        before: Snapshot::default(),
+        read_only: Vec::new(),
+        keep: false,
+    };
+    if let Some(corridor) = workspace.room.parent() {
+        std::fs::create_dir_all(corridor).map_err(StageError::io("creating", corridor))?;
+    }
+    for folder in [&workspace.room, &workspace.folder, &workspace.home, &workspace.tmp] {
+        std::fs::create_dir(folder).map_err(StageError::io("creating", folder))?;
+    }
+    if order.case.room.base == Base::Project {
+        project::copy(order.project, &workspace.folder, order.hidden, order.skills)?;
+    }
+    for overlay in &order.case.room.overlays {
+        project::lay_over(overlay, &workspace.folder, order.hidden, order.skills)?;
+    }
+    stage_skills(order, &mut workspace)?;
+    for fixture in &order.case.room.files {
+        layers::fixture(fixture, &workspace.folder, order.hidden)?;
+        if fixture.access == Access::ReadOnly {
+            let path = fixture.to.under(&workspace.folder);
+            workspace.read_only.extend(changes::digests(&path, &fixture.to));
+        }
+    }
+    workspace.before = Snapshot::of(&workspace.folder);
+    Ok(workspace)
+}
+
+fn stage_skills(order: &Order<'_>, workspace: &mut Workspace) -> Result<(), StageError> {
+    let visible = match order.arm {
+        Arm::WithSkill | Arm::Version(_) => order.skills,
+        Arm::WithoutSkill => &[],
+    };
+    let rivals =
+        order.rivals.iter().filter(|rival| order.skills.iter().all(|skill| skill.name != rival.name));
+    let plugins = plugins::stage(order, workspace)?;
+    for path in rivals.filter_map(|rival| rival.path.as_ref()) {
+        if !plugins.iter().any(|plugin| plugin.skill_at(path).is_some()) {
+            stage_skill(path, None, order, workspace)?;
+        }
+    }
+    for skill in visible {
+        let Some(path) = &skill.path else { continue };
+        let name = match order.case.room.skill {
+            SkillName::Own => None,
+            SkillName::Alias => Some(alias(&skill.name, order.alias_ending)),
+        };
+        let in_plugin = plugins.iter().find_map(|plugin| Some((&plugin.name, plugin.skill_at(path)?)));
+        let (staged, called) = match in_plugin.filter(|_| name.is_none()) {
+            Some((plugin, skill)) => (skill.listed.clone(), format!("{plugin}:{}", skill.listed)),
+            None => {
+                let staged = stage_skill(path, name.as_deref(), order, workspace)?;
+                (staged.clone(), staged)
+            }
+        };
+        if name.is_none() {
+            let plugin = in_plugin.map(|(plugin, _)| plugin.as_str());
+            workspace.other_names.extend(other_names(path, &staged, plugin, order));
+        }
+        workspace.staged.push(staged);
+        workspace.called.push(called);
+    }
+    Ok(())
+}
+
+/// The names of a skill beside the one it is staged by: that of its frontmatter and that of its folder, with and
+/// without its plugin's. A name that is another skill's stays the other's.
+fn other_names(path: &Path, staged: &str, plugin: Option<&str>, order: &Order<'_>) -> Vec<(String, String)> {
+    let Ok(skill) = Skill::read(path) else { return Vec::new() };
+    let folder = place_name(&skill.file, skill.form);
+    let is_others = |name: &String| {
+        let mut others =
+            order.skills.iter().chain(order.rivals).filter(|other| other.path.as_deref() != Some(path));
+        others.any(|other| other.name == *name)
+    };
+    let bare = [skill.name, folder].into_iter().filter(|name| !is_others(name));
+    let both = bare.flat_map(|name| {
+        let full = plugin.map(|plugin| format!("{plugin}:{name}"));
+        std::iter::once(name).chain(full)
+    });
+    let mut names: Vec<String> = both.filter(|name| name != staged).collect();
+    names.dedup();
+    names.into_iter().map(|name| (staged.to_owned(), name)).collect()
+}
+
+/// Stages one skill, and gives the name it has in the room.
+fn stage_skill(
+    path: &Path,
+    alias: Option<&str>,
+    order: &Order<'_>,
+    workspace: &mut Workspace,
+) -> Result<String, StageError> {
+    let marker = order.canaries.then(|| uuid::Uuid::new_v4().simple().to_string());
+    let (folder, canary) = (&workspace.folder, marker.as_deref());
+    let skill = layers::skill(path, alias, canary, folder, order.skills_dir, order.hidden)?;
+    workspace.canaries.extend(marker.map(|marker| Canary { skill: skill.clone(), marker }));
+    Ok(skill)
+}
+
+/// As long as a skill's name may be.
+const LONGEST_NAME: usize = 64;
+
+fn alias(own: &str, ending: &str) -> String {
+    let room = LONGEST_NAME.saturating_sub(ending.len() + 1);
+    let own: String = own.chars().filter(char::is_ascii).take(room).collect();
+    format!("{own}-{ending}")
+}
+
+impl Workspace {
+    /// What a user or a model calls a skill that has this name in the room.
+    pub fn called_as<'w>(&'w self, staged: &'w str) -> &'w str {
+        let mut both = self.staged.iter().zip(&self.called);
+        both.find(|(name, _)| *name == staged).map_or(staged, |(_, called)| called)
+    }
+
+    pub fn keep(&mut self) {
+        self.keep = true;
+    }
+
+    pub fn room(&self) -> &Path {
+        &self.room
+    }
+
+    /// What is there by now is nothing that the agent has done: a setup script has.
+    pub fn begin(&mut self) {
+        self.read_only.retain_mut(|(path, digest)| match std::fs::read(path.under(&self.folder)) {
+            Ok(bytes) => {
+                *digest = Digest::of(&bytes);
+                true
+            }
+            Err(_) => false,
+        });
+        self.before = Snapshot::of(&self.folder);
+    }
+
+    /// What the agent created, changed or deleted.
+    pub fn changes(&self) -> Vec<FileChange> {
+        self.before.changes(&Snapshot::of(&self.folder))
+    }
+
+    /// What became of the files that were given to be read.
+    pub fn given(&self) -> Vec<Given> {
+        let now =
+            |path: &RelPath| std::fs::read(path.under(&self.folder)).ok().map(|bytes| Digest::of(&bytes));
+        let fate = |(path, before): &(RelPath, Digest)| match now(path) {
+            Some(after) if after == *before => Fate::Unchanged,
+            Some(_) => Fate::Changed,
+            None => Fate::Deleted,
+        };
+        self.read_only.iter().map(|file| Given { path: file.0.clone(), fate: fate(file) }).collect()
+    }
+
+    pub fn view(&self) -> FolderView {
+        FolderView::new(&self.folder)
+    }
+}
+
+impl Drop for Workspace {
+    fn drop(&mut self) {
+        if !self.keep {
+            remove(&self.room);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,200 @@
+use std::collections::{BTreeSet, HashSet};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
+
+use super::{StageError, layers};
+use practicum_core::model::SkillRef;
+use practicum_skills::own_files::{FoundFiles, OwnFiles};
+use practicum_skills::project_files::{ProjectFiles, is_credential, is_version_control};
+use practicum_skills::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
+
+/// Paths that hold evals or what runs came to, which would show an agent its answers.
+#[derive(Debug, Clone, Default)]
+pub struct Hidden {
+    paths: HashSet<PathBuf>,
+    own: Arc<OwnFiles>,
+    /// Keys and passwords that were found in skills and in folders that evals give to agents.
+    credentials: Arc<Mutex<BTreeSet<PathBuf>>>,
+}
+
+impl Hidden {
+    /// Each by the path that was given and by where that leads: a skill may be reached both ways.
+    pub fn new(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let both = |path: PathBuf| path.canonicalize().ok().into_iter().chain([path]);
+        Self { paths: paths.into_iter().flat_map(both).collect(), ..Self::default() }
+    }
+
+    /// These, and the files that this program wrote.
+    #[must_use]
+    pub fn and_own(self, own: OwnFiles) -> Self {
+        Self { own: Arc::new(own), ..self }
+    }
+
+    /// Whether an agent must not see a file of a skill or a plugin.
+    pub fn covers(&self, path: &Path) -> bool {
+        is_version_control(path) || self.covers_in_project(path) || self.is_credential(path)
+    }
+
+    /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
+    /// `ProjectFiles` knows.
+    fn covers_in_project(&self, path: &Path) -> bool {
+        is_eval_file(path) || self.paths.contains(path) || self.own.has_or_is_evals(path)
+    }
+
+    /// Whether an agent must not see a file in a folder that its case gives to it. Such a folder may hold evals
+    /// and a history, but neither what this program wrote nor keys and passwords, unless the case names exactly
+    /// that folder of credentials.
+    pub fn covers_in_given(&self, folder: &Path, path: &Path) -> bool {
+        self.own.has(path) || !is_credential(folder) && self.is_credential(path)
+    }
+
+    fn is_credential(&self, path: &Path) -> bool {
+        let found = is_credential(path);
+        if found && let Ok(mut credentials) = self.credentials.lock() {
+            credentials.insert(path.to_owned());
+        }
+        found
+    }
+
+    /// The files and folders of credentials that were left out of skills and of folders that cases give.
+    pub fn credentials(&self) -> Vec<PathBuf> {
+        self.credentials.lock().map(|found| found.iter().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The files that were left out because of what they hold, and not by their names or because this run
+    /// is about them.
+    pub fn left_out(&self) -> FoundFiles {
+        self.own.found()
+    }
+}
+
+/// Copies a project without evals, credentials and the like, and without the skills under test. Files and
+/// folders keep their times.
+pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef]) -> Result<(), StageError> {
+    let listed = staged_of_project(project, hidden, skills, Some(folder));
+    for relative in &listed.folders {
+        let to = folder.join(relative);
+        std::fs::create_dir_all(&to).map_err(StageError::io("creating", &to))?;
+    }
+    for relative in &listed.files {
+        copy_entry(&project.join(relative), &folder.join(relative), project)?;
+    }
+    // The innermost first: what is put into a folder changes its time.
+    for relative in listed.folders.iter().rev() {
+        keep_time(&project.join(relative), &folder.join(relative))?;
+    }
+    Ok(())
+}
+
+/// What is staged of a project, for those who copy it and for those who ask whether it has changed: all but
+/// the workspace that it is staged in, should that lie in the project.
+pub fn staged_of_project(
+    project: &Path,
+    hidden: &Hidden,
+    skills: &[SkillRef],
+    workspace: Option<&Path>,
+) -> ProjectFiles {
+    let under_test = UnderTest::of(skills);
+    ProjectFiles::of(project, &|path, is_folder| {
+        Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers_in_project(path)
+    })
+}
+
+/// What is staged of a folder that an eval gives to agents.
+pub fn staged_of_folder(folder: &Path, hidden: &Hidden) -> impl Iterator<Item = ignore::DirEntry> {
+    let (hidden, root) = (hidden.clone(), folder.to_owned());
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| entry.depth() == 0 || !hidden.covers_in_given(&root, entry.path()))
+        .build();
+    walk.flatten().filter(|entry| entry.depth() > 0)
+}
+
+/// Lays a folder over what is there: same paths are replaced, nothing is removed.
+pub fn lay_over(
+    overlay: &Path,
+    folder: &Path,
+    hidden: &Hidden,
+    skills: &[SkillRef],
+) -> Result<(), StageError> {
+    let under_test = UnderTest::of(skills);
+    layers::copy_tree(overlay, folder, &|path| {
+        hidden.covers_in_given(overlay, path) || under_test.has(path, path.is_dir())
+    })
+}
+
+/// The skills under test, to know their copies by: those must not stand in for what is staged, nor be there
+/// in the arm without the skill.
+struct UnderTest {
+    names: Vec<String>,
+    /// The command files among them, and where a workspace would have them.
+    commands: Vec<PathBuf>,
+}
+
+impl UnderTest {
+    fn of(skills: &[SkillRef]) -> Self {
+        let paths = skills.iter().filter_map(|skill| skill.path.as_deref());
+        let commands =
+            paths.filter_map(|path| Skill::read(path).ok().filter(|skill| skill.form == Form::Command));
+        let both = |skill: Skill| {
+            let staged = Path::new(layers::COMMANDS).join(layers::command_file(&skill.name));
+            [skill.file.canonicalize().unwrap_or(skill.file), staged]
+        };
+        Self {
+            names: skills.iter().map(|skill| skill.name.clone()).collect(),
+            commands: commands.flat_map(both).collect(),
+        }
+    }
+
+    fn has(&self, path: &Path, is_folder: bool) -> bool {
+        match is_folder {
+            true => is_skill_named(path, &self.names),
+            false => self.commands.iter().any(|command| path.ends_with(command)),
+        }
+    }
+}
+
+fn is_skill_named(folder: &Path, names: &[String]) -> bool {
+    if !folder.join(SKILL_FILE).is_file() {
+        return false;
+    }
+    let by_folder = folder.file_name().is_some_and(|name| names.iter().any(|known| name == known.as_str()));
+    by_folder || Skill::read(folder).is_ok_and(|skill| names.contains(&skill.name))
+}
+
+/// Copies one file or link of the tree at `root`. Devices, pipes and sockets are left where they
+/// are, and so are links that lead out of the tree: they would be windows for the agent.
+pub fn copy_entry(from: &Path, to: &Path, root: &Path) -> Result<(), StageError> {
+    let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
+    if metadata.is_symlink() {
+        let target = std::fs::read_link(from).map_err(StageError::io("reading", from))?;
+        if leads_out(from, &target, root) {
+            return Ok(());
+        }
+        let _ = std::fs::remove_file(to);
+        std::os::unix::fs::symlink(target, to).map_err(StageError::io("linking", to))?;
+        return keep_time(from, to);
+    }
+    if metadata.is_file() {
+        if std::fs::symlink_metadata(to).is_ok_and(|old| old.is_symlink()) {
+            std::fs::remove_file(to).map_err(StageError::io("replacing", to))?;
+        }
+        std::fs::copy(from, to).map_err(StageError::io("copying to", to))?;
+        keep_time(from, to)?;
+    }
+    Ok(())
+}
+
+/// Gives a copy the time at which the original was changed, as `rsync -a` does: tools go by it. Of a link, its
+/// own and not that of what it leads to.
+pub fn keep_time(from: &Path, to: &Path) -> Result<(), StageError> {
+    let metadata = std::fs::symlink_metadata(from).map_err(StageError::io("reading", from))?;
+    let changed = Timespec { tv_sec: metadata.mtime(), tv_nsec: metadata.mtime_nsec() };
+    let times = Timestamps { last_access: changed, last_modification: changed };
+    utimensat(CWD, to, &times, AtFlags::SYMLINK_NOFOLLOW)
+        .map_err(|error| StageError::io("setting the time of", to)(error.into()))
+}

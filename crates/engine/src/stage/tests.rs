@@ -1,0 +1,217 @@
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::*;
+use practicum_core::model::{Change, Fixture, PassRule, Room, Stimulus};
+
+struct Scene {
+    root: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(files: &[(&str, &str)]) -> Self {
+        let root = tempfile::tempdir().expect("a folder");
+        for (path, content) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().expect("a parent")).expect("create");
+            fs::write(path, content).expect("write");
+        }
+        Self { root }
+    }
+
+    fn stage(&self, arm: Arm, room: Room) -> Result<Workspace, StageError> {
+        let project = self.root.path().join("project");
+        let skill =
+            SkillRef { name: "greeter".into(), path: Some(project.join("skills/greeter")), plugin: None };
+        let rival = project.join("skills/rival");
+        let case = Case {
+            id: "c".into(),
+            group: None,
+            note: None,
+            stimulus: Stimulus::Turns(vec!["hi".into()]),
+            room,
+            checks: Vec::new(),
+            context: None,
+            timeout: None,
+            repeat: None,
+            pass_when: PassRule::EveryRequiredCheck,
+            oracle: None,
+            meta: BTreeMap::new(),
+        };
+        stage(&Order {
+            case: &case,
+            skills: &[skill],
+            rivals: &[SkillRef { name: "rival".into(), path: rival.is_dir().then_some(rival), plugin: None }],
+            plugins: &[],
+            plugin_code: false,
+            arm,
+            skills_dir: &RelPath::new(".claude/skills").expect("relative"),
+            project: &project,
+            hidden: &Hidden::new(
+                ["answers.yaml", "skills/greeter/cases.json"].map(|path| project.join(path)),
+            ),
+            room: self.root.path().join("room"),
+            alias_ending: "x7",
+            canaries: false,
+        })
+    }
+}
+
+fn listing(workspace: &Workspace) -> Vec<String> {
+    Snapshot::of(&workspace.folder)
+        .changes(&Snapshot::default())
+        .into_iter()
+        .map(|file| file.path.to_string())
+        .collect()
+}
+
+const PROJECT: &[(&str, &str)] = &[
+    ("project/README.md", "hello"),
+    ("project/.gitignore", "ignored.txt\n"),
+    ("project/ignored.txt", "x"),
+    ("project/.git/config", "x"),
+    ("project/node_modules/a/index.js", "x"),
+    ("project/answers.yaml", "the expectations"),
+    ("project/evals/x.yaml", "the expectations"),
+    ("project/skills/greeter/SKILL.md", "---\nname: greeter\ndescription: d\n---\nbody"),
+    ("project/skills/greeter/references/a.md", "ref"),
+    ("project/skills/greeter/evals/evals.json", "the expectations"),
+    ("project/skills/greeter/cases.json", "the expectations"),
+    ("project/skills/greeter-workspace/rounds/1/blind.json", "what judges said"),
+    ("project/.claude/skills/greeter/SKILL.md", "an older copy"),
+    ("project/.claude/skills/other/SKILL.md", "---\nname: other\n---\n"),
+];
+
+#[test]
+fn the_agent_cannot_read_the_expectations() {
+    let scene = Scene::new(PROJECT);
+    let room = Room { base: Base::Project, ..Room::default() };
+    let workspace = scene.stage(Arm::WithSkill, room).expect("staged");
+    assert_eq!(
+        listing(&workspace),
+        [
+            ".claude/skills/greeter/SKILL.md",
+            ".claude/skills/greeter/references/a.md",
+            ".claude/skills/other/SKILL.md",
+            ".gitignore",
+            "README.md",
+            "ignored.txt",
+        ]
+    );
+    let staged = fs::read_to_string(workspace.folder.join(".claude/skills/greeter/SKILL.md")).expect("read");
+    assert!(staged.contains("body"), "the skill under test wins over an older copy");
+}
+
+#[test]
+fn the_without_skill_arm_has_no_copy_of_the_skill() {
+    let scene = Scene::new(PROJECT);
+    let room = Room { base: Base::Project, ..Room::default() };
+    let workspace = scene.stage(Arm::WithoutSkill, room).expect("staged");
+    assert!(listing(&workspace).iter().all(|path| !path.contains("greeter")), "{:?}", listing(&workspace));
+}
+
+#[test]
+fn an_alias_is_the_only_name_in_the_room() {
+    let scene = Scene::new(PROJECT);
+    let room = Room { skill: SkillName::Alias, ..Room::default() };
+    let workspace = scene.stage(Arm::WithSkill, room).expect("staged");
+    assert_eq!(workspace.staged, ["greeter-x7"]);
+    let text = fs::read_to_string(workspace.folder.join(".claude/skills/greeter-x7/SKILL.md")).expect("read");
+    assert!(text.starts_with("---\nname: greeter-x7\ndescription: d\n---\n"), "{text}");
+}
+
+#[test]
+fn changes_and_read_only_files_are_noticed() {
+    let scene = Scene::new(&[
+        ("project/skills/greeter/SKILL.md", "x"),
+        ("given/a.txt", "a"),
+        ("given/b.txt", "b"),
+        ("given/c.txt", "c"),
+    ]);
+    let fixture = |name: &str, access| Fixture {
+        from: scene.root.path().join("given").join(name),
+        to: RelPath::new(&format!("in/{name}")).expect("relative"),
+        access,
+    };
+    let files = vec![
+        fixture("a.txt", Access::ReadOnly),
+        fixture("b.txt", Access::ReadOnly),
+        fixture("c.txt", Access::Mutable),
+    ];
+    let workspace = scene.stage(Arm::WithSkill, Room { files, ..Room::default() }).expect("staged");
+    assert_eq!(workspace.changes(), []);
+    let fates = || workspace.given().iter().map(|given| given.fate.name()).collect::<Vec<_>>();
+    assert_eq!(fates(), ["unchanged", "unchanged"]);
+    fs::write(workspace.folder.join("in/a.txt"), "A").expect("write");
+    fs::write(workspace.folder.join("in/c.txt"), "C").expect("write");
+    fs::write(workspace.folder.join("new.txt"), "n").expect("write");
+    fs::remove_file(workspace.folder.join("in/b.txt")).expect("remove");
+    let changes: Vec<(String, Change)> =
+        workspace.changes().into_iter().map(|file| (file.path.to_string(), file.change)).collect();
+    let expected = [
+        ("in/a.txt", Change::Changed),
+        ("in/b.txt", Change::Deleted),
+        ("in/c.txt", Change::Changed),
+        ("new.txt", Change::Created),
+    ];
+    assert_eq!(changes, expected.map(|(path, change)| (path.to_owned(), change)));
+    assert_eq!(fates(), ["changed", "deleted"]);
+    let complaints: Vec<String> = workspace.given().iter().filter_map(Given::complaint).collect();
+    assert_eq!(
+        complaints,
+        [
+            "the agent changed in/a.txt, which was given as read-only",
+            "the agent deleted in/b.txt, which was given as read-only"
+        ]
+    );
+}
+
+#[test]
+fn a_missing_fixture_is_an_error_before_anything_is_spent() {
+    let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x")]);
+    let fixture = Fixture {
+        from: scene.root.path().join("nowhere.txt"),
+        to: RelPath::new("a").expect("relative"),
+        access: Access::ReadOnly,
+    };
+    let staged = scene.stage(Arm::WithSkill, Room { files: vec![fixture], ..Room::default() });
+    assert!(matches!(staged, Err(StageError::MissingFixture(_))));
+}
+
+#[test]
+fn a_view_does_not_follow_links_out() {
+    let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x"), ("secret.txt", "s")]);
+    let workspace = scene.stage(Arm::WithSkill, Room::default()).expect("staged");
+    std::os::unix::fs::symlink(scene.root.path().join("secret.txt"), workspace.folder.join("link"))
+        .expect("link");
+    use practicum_core::model::WorkspaceView;
+    let link = RelPath::new("link").expect("relative");
+    assert!(matches!(workspace.view().exists(&link), Ok(false)));
+    assert_eq!(workspace.view().read(&link).expect("readable"), None);
+}
+
+#[test]
+fn a_room_is_gone_when_dropped_even_if_made_unwritable() {
+    use std::os::unix::fs::PermissionsExt;
+    let scene = Scene::new(&[("project/skills/greeter/SKILL.md", "x")]);
+    let workspace = scene.stage(Arm::WithSkill, Room::default()).expect("staged");
+    let locked = workspace.folder.join("locked");
+    fs::create_dir(&locked).expect("create");
+    fs::write(locked.join("f"), "x").expect("write");
+    fs::set_permissions(&locked, fs::Permissions::from_mode(0o500)).expect("lock");
+    let room = workspace.room().to_owned();
+    drop(workspace);
+    assert!(!room.exists());
+}
+
+#[test]
+fn rivals_are_there_in_every_arm() {
+    let scene = Scene::new(&[
+        ("project/skills/greeter/SKILL.md", "---\nname: greeter\n---\n"),
+        ("project/skills/rival/SKILL.md", "---\nname: rival\n---\n"),
+    ]);
+    for (arm, expected) in [(Arm::WithSkill, 2), (Arm::WithoutSkill, 1)] {
+        let workspace = scene.stage(arm, Room::default()).expect("staged");
+        assert_eq!(listing(&workspace).len(), expected, "{arm:?}");
+    }
+}

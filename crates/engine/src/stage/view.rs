@@ -1,0 +1,61 @@
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use practicum_core::model::{RelPath, WorkspaceView};
+
+/// A folder as checks may see it: files inside, never through a link that leads out.
+pub struct FolderView {
+    folder: PathBuf,
+    real: Option<PathBuf>,
+}
+
+/// No check reads more of a file than this.
+const MOST_READ: u64 = 32 * 1024 * 1024;
+
+impl FolderView {
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), real: folder.canonicalize().ok() }
+    }
+
+    fn inside(&self, path: &RelPath) -> Option<PathBuf> {
+        let resolved = path.under(&self.folder).canonicalize().ok()?;
+        resolved.starts_with(self.real.as_ref()?).then_some(resolved)
+    }
+}
+
+impl WorkspaceView for FolderView {
+    fn read(&self, path: &RelPath) -> std::io::Result<Option<Vec<u8>>> {
+        let Some(resolved) = self.inside(path) else { return Ok(None) };
+        if !resolved.is_file() {
+            return Ok(None);
+        }
+        let mut bytes = Vec::new();
+        std::fs::File::open(resolved)?.take(MOST_READ).read_to_end(&mut bytes)?;
+        Ok(Some(bytes))
+    }
+
+    fn exists(&self, path: &RelPath) -> std::io::Result<bool> {
+        Ok(self.inside(path).is_some())
+    }
+
+    fn what_else(&self, path: &RelPath) -> Option<&'static str> {
+        let at = path.under(&self.folder);
+        let is_link = at.symlink_metadata().ok()?.is_symlink();
+        match self.inside(path) {
+            Some(resolved) if resolved.is_dir() => Some("is a folder, not a file"),
+            Some(resolved) => (!resolved.is_file()).then_some("is no regular file"),
+            None if is_link && !at.exists() => Some("is a link that leads to nothing"),
+            None => Some("leads out of the workspace by a link"),
+        }
+    }
+
+    fn behind(&self, path: &RelPath) -> Option<RelPath> {
+        let resolved = self.inside(path)?;
+        let real = RelPath::new(resolved.strip_prefix(self.real.as_ref()?).ok()?.to_str()?)?;
+        (real != *path).then_some(real)
+    }
+
+    fn folder(&self) -> Option<&Path> {
+        Some(&self.folder)
+    }
+}

@@ -1,0 +1,183 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Scrubber;
+use practicum_core::model::{Canary, Ended, FileChange, Given, RelPath, Usage};
+
+/// What a trial's transcript and files do not say, and marking it again needs: `facts.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "What else was seen of a trial (trials/*/facts.json)")]
+pub struct TrialFacts {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    /// The name of the format that `transcript.jsonl` is in.
+    pub stream: String,
+    /// The user's messages, each with the part of the transcript that answers it.
+    pub turns: Vec<TurnFacts>,
+    pub ended: Ended,
+    pub ended_because: Option<String>,
+    /// What the agent created, changed or deleted; what of it was kept is in `files`.
+    pub files: Vec<FileChange>,
+    /// The skills under test, with the names they had in the room.
+    pub skills: Vec<StagedSkill>,
+    /// What was put into the copies of skills, to be told that they were read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub canaries: Vec<Canary>,
+    /// All that was in the workspace at the end; `None` where that is too much to list.
+    pub left: Option<Left>,
+    /// What became of the files that were given to be read. Earlier runs did not keep it.
+    #[serde(default)]
+    pub given: Vec<Given>,
+    /// Skills of the user's own that the agent listed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leaked: Vec<String>,
+    /// Why not all that the agent said is known, if so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unread: Option<String>,
+    pub usage: Usage,
+    pub cost_usd: Option<f64>,
+    pub seconds: f64,
+    /// When the agent began to work, in UTC. Earlier runs did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<String>,
+    /// No agent was run, because all that was asked is a prediction.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub only_predicted: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TurnFacts {
+    pub prompt: String,
+    /// How many bytes of the transcript are of this turn.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct StagedSkill {
+    pub name: String,
+    pub staged_as: String,
+}
+
+/// The names in a folder, of everything below it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Left {
+    pub files: BTreeSet<RelPath>,
+    pub folders: BTreeSet<RelPath>,
+    /// Links and whatever else is neither.
+    pub others: BTreeSet<RelPath>,
+}
+
+/// More names than this are not listed for each trial.
+const MOST_NAMES: usize = 5_000;
+
+impl Left {
+    /// `None` where there is more than can be listed, or a name that is no text.
+    pub fn of(folder: &Path) -> Option<Self> {
+        let mut left = Self::default();
+        let mut open = vec![folder.to_owned()];
+        let mut count = 0;
+        while let Some(next) = open.pop() {
+            for entry in std::fs::read_dir(&next).ok()? {
+                let entry = entry.ok()?;
+                count += 1;
+                let path = entry.path();
+                let name = RelPath::new(path.strip_prefix(folder).ok()?.to_str()?)?;
+                if count > MOST_NAMES {
+                    return None;
+                }
+                let kind = entry.file_type().ok()?;
+                if kind.is_dir() {
+                    left.folders.insert(name);
+                    open.push(path);
+                } else if kind.is_file() {
+                    left.files.insert(name);
+                } else {
+                    left.others.insert(name);
+                }
+            }
+        }
+        Some(left)
+    }
+}
+
+impl TrialFacts {
+    pub fn read(folder: &Path) -> Result<Self, String> {
+        let path = folder.join("facts.json");
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The parts of a transcript that are about to be scrubbed are as long as they will be then.
+    pub(super) fn scrubbed(mut self, transcript: &Path, scrubber: &Scrubber) -> std::io::Result<Self> {
+        // One turn is the whole transcript, however long.
+        if self.turns.len() < 2 {
+            return Ok(self);
+        }
+        if !scrubber.is_in_file(transcript)? {
+            return Ok(self);
+        }
+        let bytes = std::fs::read(transcript)?;
+        let mut rest = bytes.as_slice();
+        for turn in &mut self.turns {
+            let length = usize::try_from(turn.bytes).unwrap_or(usize::MAX).min(rest.len());
+            let (part, after) = rest.split_at(length);
+            turn.bytes = scrubber.bytes(part).map_or(part.len(), |clean| clean.len()) as u64;
+            rest = after;
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_scrubbed_transcript_is_cut_where_its_turns_end() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("transcript.jsonl");
+        let parts = ["one sk-secret-123456\n", "two", "sk-secret-123456 three"];
+        std::fs::write(&path, parts.concat()).expect("write");
+        let scrubber = Scrubber::new(&BTreeMap::from([("A_KEY".to_owned(), "sk-secret-123456".to_owned())]));
+        let facts = TrialFacts {
+            schema_version: 1,
+            stream: "text".into(),
+            turns: parts.map(|part| TurnFacts { prompt: "p".into(), bytes: part.len() as u64 }).into(),
+            ended: Ended::Finished,
+            ended_because: None,
+            files: Vec::new(),
+            skills: Vec::new(),
+            canaries: Vec::new(),
+            left: None,
+            given: Vec::new(),
+            leaked: Vec::new(),
+            unread: None,
+            usage: Usage::default(),
+            cost_usd: None,
+            seconds: 0.0,
+            started: None,
+            only_predicted: false,
+        };
+        let lengths = facts.scrubbed(&path, &scrubber).expect("read").turns;
+        let lengths: Vec<u64> = lengths.iter().map(|turn| turn.bytes).collect();
+        assert_eq!(lengths, ["one [secret]\n", "two", "[secret] three"].map(|part| part.len() as u64));
+    }
+
+    #[test]
+    fn everything_that_is_left_is_listed_and_links_are_told_apart() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir_all(folder.path().join("a/empty")).expect("create");
+        std::fs::write(folder.path().join("a/x.md"), "x").expect("write");
+        std::os::unix::fs::symlink("a", folder.path().join("link")).expect("link");
+        let left = Left::of(folder.path()).expect("few names");
+        let names = |set: &BTreeSet<RelPath>| set.iter().map(RelPath::to_string).collect::<Vec<_>>();
+        assert_eq!(names(&left.files), ["a/x.md"]);
+        assert_eq!(names(&left.folders), ["a", "a/empty"]);
+        assert_eq!(names(&left.others), ["link"]);
+    }
+}

@@ -1,0 +1,332 @@
+//! From the log of a run to its rows. The log only grows, so what is known of it is a number of
+//! bytes, and going on from there is the same as beginning.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
+use serde::Deserialize;
+
+use super::IndexError;
+use super::said::said;
+use practicum_core::model::{CaseSummary, Expect, Sample, Summary, TrialRecord, Verdict};
+
+/// So many trials are written at once: few enough that others who write need not wait long.
+const BATCH: u64 = 2000;
+
+/// A longer line is no record of ours and is passed over.
+const LONGEST_LINE: u64 = 64 * 1024 * 1024;
+
+/// Takes over what a run's log says beyond what is known of it. Gives the number of new trials.
+pub fn follow(db: &mut Connection, run: &Path, id: &str) -> Result<u64, IndexError> {
+    let mut total = 0;
+    loop {
+        let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let batch = Batch::begin(&change, run, id)?.take()?;
+        change.commit()?;
+        total += batch.trials;
+        if batch.trials < BATCH {
+            return Ok(total);
+        }
+    }
+}
+
+/// Removes a run from the index.
+pub fn forget(db: &mut Connection, id: &str) -> Result<(), IndexError> {
+    let change = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    forget_within(&change, id)?;
+    Ok(change.commit()?)
+}
+
+fn forget_within(change: &Transaction<'_>, id: &str) -> rusqlite::Result<()> {
+    let trials = "SELECT trials.n FROM trials JOIN runs ON runs.n = trials.run WHERE runs.id = ?1";
+    change.execute(&format!("DELETE FROM said WHERE rowid IN ({trials})"), [id])?;
+    change.execute("DELETE FROM runs WHERE id = ?1", [id])?;
+    Ok(())
+}
+
+struct Done {
+    trials: u64,
+}
+
+/// A part of a log, being taken over in one transaction.
+struct Batch<'b> {
+    change: &'b Transaction<'b>,
+    run: &'b Path,
+    id: &'b str,
+    n: i64,
+    bytes: u64,
+}
+
+/// What is read of run.json. The trials it lists may be many, and are not kept.
+#[derive(Default, Deserialize)]
+struct Asked {
+    #[serde(default)]
+    started: String,
+    #[serde(default)]
+    scripted: bool,
+    #[serde(default)]
+    replayed: bool,
+    #[serde(default)]
+    earlier_skill: Option<String>,
+    #[serde(default)]
+    not_in_history: Option<String>,
+    #[serde(default)]
+    sample: Option<Sample>,
+}
+
+impl<'b> Batch<'b> {
+    /// Finds where to go on. Asked within the transaction, because another process may have gone on.
+    fn begin(change: &'b Transaction<'b>, run: &'b Path, id: &'b str) -> Result<Self, IndexError> {
+        let known = change
+            .query_row("SELECT n, log_bytes FROM runs WHERE id = ?1", [id], |row| {
+                Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
+            })
+            .optional()?;
+        let length = std::fs::metadata(run.join("events.jsonl")).map_or(0, |file| file.len());
+        if let Some((n, bytes)) = known {
+            if bytes <= length {
+                return Ok(Self { change, run, id, n, bytes });
+            }
+            // A log that shrank is another log.
+            forget_within(change, id)?;
+        }
+        let asked: Asked = File::open(run.join("run.json"))
+            .ok()
+            .and_then(|file| serde_json::from_reader(BufReader::new(file)).ok())
+            .unwrap_or_default();
+        let Asked { started, scripted, replayed, earlier_skill, not_in_history, sample } = asked;
+        let sample = sample.map(|sample| sample.in_words());
+        change.execute(
+            "INSERT INTO runs (id, started, scripted, replayed, earlier_skill, not_in_history, sample)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+            params![id, started, scripted, replayed, earlier_skill, not_in_history, sample],
+        )?;
+        Ok(Self { change, run, id, n: change.last_insert_rowid(), bytes: 0 })
+    }
+
+    fn take(mut self) -> Result<Done, IndexError> {
+        let unreadable = |error| IndexError::Log { run: self.id.to_owned(), error };
+        let mut done = Done { trials: 0 };
+        let mut file = match File::open(self.run.join("events.jsonl")) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(done),
+            Err(error) => return Err(unreadable(error)),
+        };
+        file.seek(SeekFrom::Start(self.bytes)).map_err(unreadable)?;
+        let mut log = BufReader::new(file);
+        let mut line = Vec::new();
+        while done.trials < BATCH {
+            line.clear();
+            let read =
+                log.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).map_err(unreadable)? as u64;
+            let whole = line.ends_with(b"\n");
+            if !whole && read < LONGEST_LINE {
+                break;
+            }
+            self.bytes += read;
+            if whole {
+                done.trials += u64::from(self.line(&line)?);
+            }
+        }
+        self.change.execute(
+            "UPDATE runs SET log_bytes = ?2 WHERE n = ?1",
+            params![self.n, i64::try_from(self.bytes).unwrap_or(i64::MAX)],
+        )?;
+        Ok(done)
+    }
+
+    /// Takes over one event, and gives whether it was a finished trial. What cannot be understood
+    /// is passed over: a kill may have cut it short.
+    fn line(&self, line: &[u8]) -> rusqlite::Result<bool> {
+        match kind(line) {
+            Some("trial_finished") => {
+                #[derive(Deserialize)]
+                struct Finished {
+                    record: TrialRecord,
+                }
+                let Ok(Finished { record }) = serde_json::from_slice(line) else { return Ok(false) };
+                self.meet(&record.suite, &record.case)?;
+                self.trial(&record)?;
+                Ok(true)
+            }
+            Some("trial_started") => {
+                #[derive(Deserialize)]
+                struct Begun {
+                    suite: String,
+                    case: String,
+                }
+                if let Ok(Begun { suite, case }) = serde_json::from_slice(line) {
+                    self.meet(&suite, &case)?;
+                }
+                Ok(false)
+            }
+            Some("run_started") => {
+                #[derive(Deserialize)]
+                struct Started {
+                    at: String,
+                    trials: i64,
+                }
+                if let Ok(Started { at, trials }) = serde_json::from_slice(line) {
+                    // One that goes on again has no end yet.
+                    self.change.execute(
+                        "UPDATE runs SET started = iif(started = '', ?2, started), planned = ?3, exit = NULL
+                         WHERE n = ?1",
+                        params![self.n, at, trials],
+                    )?;
+                }
+                Ok(false)
+            }
+            Some("run_finished") => {
+                self.finish(line)?;
+                Ok(false)
+            }
+            Some(_) | None => Ok(false),
+        }
+    }
+
+    /// Gives a case its place behind those of its suite that were met before. Trials begin in the order of
+    /// the plan, however they end.
+    fn meet(&self, suite: &str, case: &str) -> rusqlite::Result<()> {
+        self.change
+            .prepare_cached(
+                "INSERT OR IGNORE INTO cases (run, suite, case_id, place)
+                 SELECT ?1, ?2, ?3, ifnull(max(place), 0) + 1 FROM cases WHERE run = ?1 AND suite = ?2",
+            )?
+            .execute(params![self.n, suite, case])?;
+        Ok(())
+    }
+
+    fn finish(&self, line: &[u8]) -> rusqlite::Result<()> {
+        #[derive(Deserialize)]
+        struct Finished {
+            summary: Summary,
+        }
+        let Ok(Finished { summary }) = serde_json::from_slice(line) else { return Ok(()) };
+        let ungated = summary.lacks_gate();
+        let examined = if summary.is_baseline() { summary.compared_with() } else { summary.examined() };
+        let Summary { exit, totals, cost_usd, seconds, cases, .. } = summary;
+        self.decide(&cases)?;
+        self.change.execute(
+            "UPDATE runs SET exit = ?2, cost_usd = ?3, seconds = ?4, trials = ?5, passed = ?6, failed = ?7,
+                 examined = ?8, examined_passed = ?9, examined_failed = ?10, ungated = ?11
+             WHERE n = ?1",
+            params![
+                self.n,
+                exit,
+                cost_usd,
+                seconds,
+                count(totals.trials),
+                count(totals.passed),
+                count(totals.failed),
+                count(examined.trials),
+                count(examined.passed),
+                count(examined.failed),
+                ungated,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Takes over how the cases stand that their rates decide, which no trial of theirs can tell.
+    fn decide(&self, cases: &[CaseSummary]) -> rusqlite::Result<()> {
+        self.change.execute("DELETE FROM decided WHERE run = ?1", [self.n])?;
+        let mut insert = self.change.prepare_cached(
+            "INSERT INTO decided (run, suite, case_id, agent, model, arm, mode, passes)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+        )?;
+        for (case, rate) in cases.iter().filter_map(|case| Some((case, case.deciding_rate()?))) {
+            let CaseSummary { suite, id, agent, model, arm, mode, .. } = case;
+            insert.execute(params![self.n, suite, id, agent, model, arm, mode, rate.passes])?;
+        }
+        Ok(())
+    }
+
+    fn trial(&self, record: &TrialRecord) -> rusqlite::Result<()> {
+        let id = record.trial.as_str();
+        let before: Option<i64> = self
+            .change
+            .prepare_cached("DELETE FROM trials WHERE run = ?1 AND id = ?2 RETURNING n")?
+            .query_row(params![self.n, id], |row| row.get(0))
+            .optional()?;
+        if let Some(before) = before {
+            self.change.execute("DELETE FROM said WHERE rowid = ?1", [before])?;
+        }
+        let why = record.why_not_scored();
+        let judged = || record.checks.iter().filter(|check| check.scale.is_some());
+        let told = |verdict: &Verdict| !matches!(verdict, Verdict::NotScored(_));
+        let shares: Vec<f64> = judged().filter_map(|check| check.share()).collect();
+        let usage = record.usage;
+        let mut insert = self.change.prepare_cached(
+            "INSERT INTO trials (run, id, suite, case_id, agent, model, arm, mode, attempt, verdict, why, ended,
+                 expect, fired, cost_usd, seconds, tokens, reused, criteria, criteria_passed, shares, share_sum)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
+                 ?21, ?22)",
+        )?;
+        insert.execute(params![
+            self.n,
+            id,
+            record.suite,
+            record.case,
+            record.condition.agent,
+            record.condition.model,
+            record.condition.arm.name(),
+            record.condition.mode.name(),
+            record.attempt,
+            as_number(&record.verdict),
+            why,
+            record.ended.name(),
+            record.expect.map(Expect::name),
+            record.fired,
+            record.cost_usd,
+            record.seconds,
+            count(usage.input.saturating_add(usage.output)),
+            record.reused_from.is_some(),
+            count(judged().filter(|check| told(&check.verdict)).count() as u64),
+            count(judged().filter(|check| check.verdict == Verdict::Pass).count() as u64),
+            count(shares.len() as u64),
+            shares.iter().sum::<f64>(),
+        ])?;
+        let n = self.change.last_insert_rowid();
+        let mut insert = self.change.prepare_cached(
+            "INSERT OR REPLACE INTO checks (trial, id, required, judged, verdict, score)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+        )?;
+        for check in &record.checks {
+            let verdict = as_number(&check.verdict);
+            insert.execute(params![
+                n,
+                check.check,
+                check.required,
+                check.scale.is_some(),
+                verdict,
+                check.score
+            ])?;
+        }
+        let said = said(&self.run.join("trials").join(id));
+        self.change
+            .prepare_cached("INSERT INTO said (rowid, case_id, output) VALUES (?1, ?2, ?3)")?
+            .execute(params![n, record.case, said])?;
+        Ok(())
+    }
+}
+
+/// The event's name. It is the first key, so that most lines need no parsing.
+fn kind(line: &[u8]) -> Option<&str> {
+    let rest = line.strip_prefix(br#"{"event":""#)?;
+    let end = rest.iter().take(32).position(|byte| *byte == b'"')?;
+    std::str::from_utf8(&rest[..end]).ok()
+}
+
+fn as_number(verdict: &Verdict) -> Option<bool> {
+    match verdict {
+        Verdict::Pass => Some(true),
+        Verdict::Fail => Some(false),
+        Verdict::NotScored(_) => None,
+    }
+}
+
+fn count(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

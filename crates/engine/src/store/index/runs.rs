@@ -1,0 +1,128 @@
+//! The runs, the newest first.
+
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+
+use super::{Index, IndexError};
+use practicum_core::model::{Standing, Totals};
+
+/// A run in the list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RunRow {
+    pub id: String,
+    /// When it started; empty where nothing says.
+    pub started: String,
+    /// Whether the model's answers were scripted or recorded earlier.
+    pub scripted: bool,
+    pub replayed: bool,
+    /// Whether it says something about the whole: not where criteria were left out or nothing was checked.
+    #[serde(skip)]
+    pub in_history: bool,
+    /// In words, the part of the cases that it was about; `None` where it was about all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sample: Option<String>,
+    /// How many trials it was to have.
+    pub planned: u64,
+    /// `None` while it has not come to its end.
+    pub exit: Option<u8>,
+    /// Whether trials failed that no gate is about.
+    pub ungated: bool,
+    /// Finished trials, by their verdict.
+    pub passed: u64,
+    pub failed: u64,
+    pub not_scored: u64,
+    /// The same of the trials that have to pass: without those that are only compared with, unless there
+    /// are no others.
+    pub examined: Totals,
+    /// `None` where any part of it is not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: Option<f64>,
+}
+
+impl RunRow {
+    pub fn trials(&self) -> u64 {
+        self.passed + self.failed + self.not_scored
+    }
+
+    /// What it came to; `None` while it has not come to its end.
+    pub fn standing(&self) -> Option<Standing> {
+        self.exit.map(|exit| Standing::of(exit, self.ungated))
+    }
+
+    pub fn totals(&self) -> Totals {
+        let Self { passed, failed, not_scored, .. } = *self;
+        Totals { trials: self.trials(), passed, failed, not_scored, ..Totals::default() }
+    }
+}
+
+/// A run that came to its end has its numbers in its row; those of others are counted.
+const COLUMNS: &str = "
+    id, started, scripted, replayed, planned, exit, cost_usd, seconds,
+    iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n), trials),
+    iif(exit IS NULL, (SELECT ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), passed),
+    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n), failed),
+    iif(exit IS NULL, (SELECT count(*) FROM trials WHERE run = runs.n AND arm <> 'without'), examined),
+    iif(exit IS NULL, (SELECT ifnull(sum(verdict), 0) FROM trials WHERE run = runs.n AND arm <> 'without'),
+        examined_passed),
+    iif(exit IS NULL, (SELECT count(verdict) - ifnull(sum(verdict), 0) FROM trials
+                       WHERE run = runs.n AND arm <> 'without'), examined_failed),
+    ungated, not_in_history IS NULL, sample";
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let count = |at: usize| row.get::<_, i64>(at).map(i64::unsigned_abs);
+    let totals = |from: usize| -> rusqlite::Result<Totals> {
+        let (trials, passed, failed) = (count(from)?, count(from + 1)?, count(from + 2)?);
+        let not_scored = trials.saturating_sub(passed + failed);
+        Ok(Totals { trials, passed, failed, not_scored, ..Totals::default() })
+    };
+    let (all, examined) = (totals(8)?, totals(11)?);
+    Ok(RunRow {
+        id: row.get(0)?,
+        started: row.get(1)?,
+        scripted: row.get(2)?,
+        replayed: row.get(3)?,
+        planned: count(4)?,
+        exit: row.get(5)?,
+        ungated: row.get(14)?,
+        in_history: row.get(15)?,
+        sample: row.get(16)?,
+        passed: all.passed,
+        failed: all.failed,
+        not_scored: all.not_scored,
+        examined: if examined.trials == 0 { all } else { examined },
+        cost_usd: row.get(6)?,
+        seconds: row.get(7)?,
+    })
+}
+
+impl Index {
+    /// Runs, the newest first: those before `before`, at most `limit` of them.
+    pub fn runs(&self, before: Option<&str>, limit: usize) -> Result<Vec<RunRow>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE ?1 IS NULL OR id < ?1 ORDER BY id DESC LIMIT ?2");
+        let mut query = self.db.prepare(&sql)?;
+        let rows = query.query_map(params![before, i64::try_from(limit).unwrap_or(i64::MAX)], run_row)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    pub fn run(&self, id: &str) -> Result<Option<RunRow>, IndexError> {
+        let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
+        Ok(self.db.query_row(&sql, [id], run_row).optional()?)
+    }
+
+    /// The names of a run's suites, at most so many.
+    pub fn suites_of(&self, run: &str, limit: usize) -> Result<Vec<String>, IndexError> {
+        // Jumps from one suite to the next, however many trials each has.
+        let sql = "
+            WITH RECURSIVE suites (name) AS (
+                SELECT min(suite) FROM trials WHERE run = (SELECT n FROM runs WHERE id = ?1)
+                UNION ALL
+                SELECT (SELECT min(suite) FROM trials
+                        WHERE run = (SELECT n FROM runs WHERE id = ?1) AND suite > suites.name)
+                FROM suites WHERE suites.name IS NOT NULL)
+            SELECT name FROM suites WHERE name IS NOT NULL LIMIT ?2";
+        let mut query = self.db.prepare_cached(sql)?;
+        let rows =
+            query.query_map(params![run, i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+}

@@ -1,0 +1,105 @@
+//! What people say about the judge: `labels.jsonl` of a run directory, append-only.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use practicum_core::model::TrialId;
+
+/// A person's word on one judged check: a line of `labels.jsonl`. The last of a check counts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "A person's word on a judged check (a line of labels.jsonl)")]
+pub struct Label {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub at: String,
+    pub trial: TrialId,
+    pub check: String,
+    /// What the judge had found.
+    pub judge_passed: bool,
+    /// Whether the person agrees; `None` takes an earlier word back.
+    pub agrees: Option<bool>,
+}
+
+const FILE: &str = "labels.jsonl";
+
+/// More than people write.
+const LONGEST: u64 = 64 * 1024 * 1024;
+
+impl Label {
+    /// Adds a line, with one call, so that two who write do not write into each other.
+    pub fn append(&self, run: &Path) -> std::io::Result<()> {
+        let mut line = serde_json::to_vec(self)?;
+        line.push(b'\n');
+        File::options().create(true).append(true).open(run.join(FILE))?.write_all(&line)
+    }
+
+    /// What is said of a run, the last of each check. Lines that cannot be understood say nothing.
+    pub fn all(run: &Path) -> std::io::Result<Vec<Label>> {
+        let file = match File::open(run.join(FILE)) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut last = BTreeMap::new();
+        for line in BufReader::new(file.take(LONGEST)).split(b'\n') {
+            if let Ok(label) = serde_json::from_slice::<Label>(&line?) {
+                last.insert((label.trial.clone(), label.check.clone()), label);
+            }
+        }
+        Ok(last.into_values().filter(|label| label.agrees.is_some()).collect())
+    }
+
+    /// How judge and people marked: rows are what the judge found, columns what people found, a pass
+    /// first.
+    pub fn table(labels: &[Label]) -> [[u64; 2]; 2] {
+        let mut table = [[0; 2]; 2];
+        for label in labels {
+            let Some(agrees) = label.agrees else { continue };
+            let person_passed = label.judge_passed == agrees;
+            table[usize::from(!label.judge_passed)][usize::from(!person_passed)] += 1;
+        }
+        table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use practicum_core::model::{Arm, Condition, Mode};
+
+    #[test]
+    fn the_last_word_counts_and_can_be_taken_back() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let condition =
+            Condition { agent: "a".into(), model: None, arm: Arm::WithSkill, mode: Mode::Baseline };
+        let say = |check: &str, judge_passed: bool, agrees: Option<bool>| {
+            let label = Label {
+                schema_version: 1,
+                at: "now".into(),
+                trial: TrialId::new("s", "c", &condition, 1),
+                check: check.into(),
+                judge_passed,
+                agrees,
+            };
+            label.append(folder.path()).expect("written");
+        };
+        assert_eq!(Label::all(folder.path()).expect("none"), []);
+        say("a", true, Some(true));
+        say("b", true, Some(true));
+        say("b", true, Some(false));
+        say("c", false, Some(true));
+        say("d", false, Some(false));
+        say("e", true, Some(true));
+        say("e", true, None);
+        let mut file = File::options().append(true).open(folder.path().join(FILE)).expect("open");
+        file.write_all(b"torn").expect("written");
+        let labels = Label::all(folder.path()).expect("labels");
+        assert_eq!(labels.len(), 4);
+        assert_eq!(Label::table(&labels), [[1, 1], [1, 1]]);
+    }
+}

@@ -1,0 +1,230 @@
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{EventLog, RunInfo, Scrubber, TrialChecks, TrialFacts};
+use practicum_core::model::{Summary, TrialId, TrialRecord};
+
+/// The folder in a run's record with the skills that were graded, each below its digest.
+pub const SKILLS: &str = "skills";
+
+/// The folder of one run: the truth about it.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    path: PathBuf,
+    id: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("cannot keep the record: {path}: {error}")]
+pub struct StoreError {
+    path: PathBuf,
+    error: std::io::Error,
+}
+
+impl StoreError {
+    pub fn at(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let path = path.to_owned();
+        move |error| Self { path, error }
+    }
+}
+
+impl RunDir {
+    /// An id for a new run: they sort by time.
+    pub fn new_id(now: jiff::Timestamp) -> String {
+        let tail = uuid::Uuid::new_v4().simple().to_string();
+        // Milliseconds, because two runs may begin within one second and the later must sort later.
+        let part = now.subsec_millisecond();
+        format!("{}{part:03}-{}", now.strftime("%Y%m%d-%H%M%S"), &tail[..6])
+    }
+
+    /// A new run below a project's `.practicum` folder.
+    pub fn create(project: &Path, id: String) -> Result<Self, StoreError> {
+        let home = project.join(".practicum");
+        let runs = home.join("runs");
+        std::fs::create_dir_all(&runs).map_err(StoreError::at(&runs))?;
+        let ignore = home.join(".gitignore");
+        if !ignore.exists() {
+            // Records hold what agents said; they are nobody's commit.
+            let _ = std::fs::write(&ignore, "*\n");
+        }
+        let path = runs.join(&id);
+        let trials = path.join("trials");
+        std::fs::create_dir_all(&trials).map_err(StoreError::at(&trials))?;
+        Ok(Self { path, id })
+    }
+
+    /// The project that the run's record lies in now: three folders above it. `None` if that cannot be told.
+    pub fn project(&self) -> Option<PathBuf> {
+        self.path.canonicalize().ok()?.ancestors().nth(3).map(Path::to_owned)
+    }
+
+    /// A run that is there: by its id, a part of it that only it has, its path, or `latest`.
+    pub fn find(project: &Path, wanted: &str) -> Result<Self, String> {
+        if let Some(run) = Self::at_path(Path::new(wanted)) {
+            return Ok(run);
+        }
+        let runs = Self::all(project);
+        if wanted == "latest" {
+            return runs
+                .into_iter()
+                .next_back()
+                .ok_or_else(|| "there are no runs yet; practicum run makes one".to_owned());
+        }
+        let mut fitting: Vec<Self> = runs.into_iter().filter(|run| run.id.contains(wanted)).collect();
+        if let Some(exact) = fitting.iter().position(|run| run.id == wanted) {
+            return Ok(fitting.swap_remove(exact));
+        }
+        match fitting.len() {
+            0 => Err(format!("there is no run {wanted}; practicum runs lists them")),
+            1 => Ok(fitting.swap_remove(0)),
+            several => Err(format!("{several} runs fit {wanted}; say more of its id")),
+        }
+    }
+
+    /// The run in this folder, if there is one.
+    pub fn at_path(path: &Path) -> Option<Self> {
+        let path = path.join("run.json").canonicalize().ok()?.parent()?.to_owned();
+        Some(Self { id: path.file_name()?.to_string_lossy().into_owned(), path })
+    }
+
+    /// All runs of a project, the oldest first.
+    pub fn all(project: &Path) -> Vec<Self> {
+        let folders = std::fs::read_dir(project.join(".practicum/runs")).into_iter().flatten().flatten();
+        let mut runs: Vec<Self> = folders
+            .filter(|entry| entry.path().join("run.json").is_file())
+            .map(|entry| Self { id: entry.file_name().to_string_lossy().into_owned(), path: entry.path() })
+            .collect();
+        runs.sort_by(|a, b| a.id.cmp(&b.id));
+        runs
+    }
+
+    pub fn info(&self) -> Result<RunInfo, String> {
+        let path = self.path.join("run.json");
+        let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// The summary, if the run came to its end.
+    pub fn summary(&self) -> Option<Summary> {
+        serde_json::from_slice(&std::fs::read(self.path.join("summary.json")).ok()?).ok()
+    }
+
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The folder of one of its trials.
+    pub fn trial(&self, trial: &TrialId) -> PathBuf {
+        self.path.join("trials").join(trial.as_str())
+    }
+
+    /// How long it went on, from its beginning to the last line of its log.
+    pub fn went_on_for(&self) -> Duration {
+        let written = |name: &str| self.path.join(name).metadata().and_then(|file| file.modified()).ok();
+        let ends = written("events.jsonl").zip(written("run.json"));
+        ends.and_then(|(last, first)| last.duration_since(first).ok()).unwrap_or_default()
+    }
+
+    /// The folder of one of its probes.
+    pub fn probe(&self, probe: &TrialId) -> PathBuf {
+        self.path.join("probes").join(probe.as_str())
+    }
+
+    pub fn log(&self, scrubber: Scrubber) -> Result<EventLog, StoreError> {
+        let path = self.path.join("events.jsonl");
+        EventLog::create(&path, scrubber).map_err(StoreError::at(&path))
+    }
+
+    pub fn write_info(&self, info: &RunInfo) -> Result<(), StoreError> {
+        self.write_json("run.json", info)
+    }
+
+    pub fn write_summary(&self, summary: &Summary) -> Result<(), StoreError> {
+        self.write_json("summary.json", summary)
+    }
+
+    /// Makes the folder of a trial. What an earlier, broken attempt left there goes.
+    pub fn open_trial(&self, trial: &TrialId) -> Result<PathBuf, StoreError> {
+        open(self.trial(trial))
+    }
+
+    /// The same for a probe.
+    pub fn open_probe(&self, probe: &TrialId) -> Result<PathBuf, StoreError> {
+        let probes = self.path.join("probes");
+        std::fs::create_dir_all(&probes).map_err(StoreError::at(&probes))?;
+        open(self.probe(probe))
+    }
+
+    /// Keeps what a try left that is not the last: nothing that was paid for is thrown away.
+    pub fn set_aside(&self, folder: &Path) -> std::io::Result<()> {
+        let earlier = self.path.join("earlier");
+        std::fs::create_dir_all(&earlier)?;
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let free = (1..).map(|n| earlier.join(format!("{name}.{n}"))).find(|path| !path.exists());
+        free.map_or(Ok(()), |to| std::fs::rename(folder, to))
+    }
+
+    /// Completes a trial's folder: output, facts and checks, everything scrubbed of secrets.
+    pub fn close_trial(
+        &self,
+        folder: &Path,
+        record: &TrialRecord,
+        output: &str,
+        facts: TrialFacts,
+        scrubber: &Scrubber,
+    ) -> Result<(), StoreError> {
+        let path = folder.join("output.txt");
+        std::fs::write(&path, output).map_err(StoreError::at(&path))?;
+        let path = folder.join("transcript.jsonl");
+        let facts = facts.scrubbed(&path, scrubber).map_err(StoreError::at(&path))?;
+        let path = folder.join("facts.json");
+        let bytes = serde_json::to_vec(&facts).unwrap_or_default();
+        std::fs::write(&path, bytes).map_err(StoreError::at(&path))?;
+        write_checks(folder, record)?;
+        scrubber.folder(folder).map_err(StoreError::at(folder))
+    }
+
+    /// Writes a trial's record again.
+    pub fn write_record(&self, record: &TrialRecord, scrubber: &Scrubber) -> Result<(), StoreError> {
+        let folder = self.trial(&record.trial);
+        write_checks(&folder, record)?;
+        let path = folder.join("checks.json");
+        scrubber.file(&path).map_err(StoreError::at(&path))
+    }
+
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), StoreError> {
+        let path = self.path.join(name);
+        let bytes = serde_json::to_vec_pretty(value).map_err(|error| StoreError::at(&path)(error.into()))?;
+        // Written aside and moved, so that a reader never sees half of it.
+        let aside = self.path.join(format!(".{name}.new"));
+        std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
+        std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
+    }
+}
+
+/// Makes a folder, empty whatever stood there.
+fn open(path: PathBuf) -> Result<PathBuf, StoreError> {
+    match std::fs::create_dir(&path) {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            std::fs::remove_dir_all(&path).map_err(StoreError::at(&path))?;
+            std::fs::create_dir(&path).map_err(StoreError::at(&path))?;
+        }
+        Err(error) => return Err(StoreError::at(&path)(error)),
+    }
+    Ok(path)
+}
+
+/// What stands there may be linked to another run's, so it is replaced and not written into.
+fn write_checks(folder: &Path, record: &TrialRecord) -> Result<(), StoreError> {
+    let (path, aside) = (folder.join("checks.json"), folder.join(".checks.json.new"));
+    let bytes = serde_json::to_vec_pretty(&TrialChecks { schema_version: 1, record }).unwrap_or_default();
+    std::fs::write(&aside, bytes).map_err(StoreError::at(&aside))?;
+    std::fs::rename(&aside, &path).map_err(StoreError::at(&path))
+}

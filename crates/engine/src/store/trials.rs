@@ -1,0 +1,96 @@
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use super::records::tells_of_a_finished_trial;
+use practicum_core::event::RunEvent;
+use practicum_core::model::{CaseSummary, Condition, TrialId, TrialRecord};
+
+/// The finished trials of a run, by case. Only where each record stands is held; the records are read
+/// as they are asked for.
+#[derive(Debug)]
+pub struct StoredTrials {
+    log: File,
+    cases: HashMap<CaseKey, Vec<Place>>,
+}
+
+type CaseKey = (String, String, Condition);
+
+#[derive(Debug)]
+struct Place {
+    trial: TrialId,
+    attempt: u32,
+    from: u64,
+    length: usize,
+}
+
+/// As much of a record as tells whose it is.
+#[derive(Deserialize)]
+struct Line {
+    record: Whose,
+}
+
+#[derive(Deserialize)]
+struct Whose {
+    trial: TrialId,
+    suite: String,
+    case: String,
+    condition: Condition,
+    attempt: u32,
+}
+
+impl StoredTrials {
+    pub fn open(run: &Path) -> std::io::Result<Self> {
+        let log = File::open(run.join("events.jsonl"))?;
+        let mut cases: HashMap<CaseKey, Vec<Place>> = HashMap::new();
+        let mut lines = BufReader::new(&log);
+        let (mut line, mut from) = (Vec::new(), 0);
+        loop {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line)?;
+            if length == 0 {
+                break;
+            }
+            // A line that a kill cut short is no record.
+            if tells_of_a_finished_trial(&line)
+                && let Ok(Line { record: Whose { trial, suite, case, condition, attempt } }) =
+                    serde_json::from_slice(&line)
+            {
+                let places = cases.entry((suite, case, condition)).or_default();
+                // The last of each trial counts.
+                places.retain(|place| place.trial != trial);
+                places.push(Place { trial, attempt, from, length });
+            }
+            from += length as u64;
+        }
+        for places in cases.values_mut() {
+            places.sort_by_key(|place| place.attempt);
+        }
+        Ok(Self { log, cases })
+    }
+
+    /// The trials of a case under its condition, in the order of their attempts.
+    pub fn of_case(&self, case: &CaseSummary) -> impl Iterator<Item = std::io::Result<TrialRecord>> {
+        let key = case.condition().map(|condition| (case.suite.clone(), case.id.clone(), condition));
+        let places = key.and_then(|key| self.cases.get(&key)).map(Vec::as_slice).unwrap_or_default();
+        places.iter().map(|place| self.read(place))
+    }
+
+    fn read(&self, place: &Place) -> std::io::Result<TrialRecord> {
+        let mut line = vec![0; place.length];
+        self.log.read_exact_at(&mut line, place.from)?;
+        match serde_json::from_slice(&line)? {
+            RunEvent::TrialFinished { record } => Ok(*record),
+            RunEvent::RunStarted { .. }
+            | RunEvent::ProbeFinished { .. }
+            | RunEvent::TrialStarted { .. }
+            | RunEvent::SkillJudged { .. }
+            | RunEvent::Notice { .. }
+            | RunEvent::RunFinished { .. } => Err(std::io::Error::other("the log has changed")),
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What was said and done in a stored trial, the same for every agent.
+//!
+//! In: a trial's folder. Out: its steps, as far as they are asked for. Never: says what they are worth.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::store::TrialFacts;
+use practicum_agents::agents::{self, DecoderKind};
+use practicum_core::model::{Step, TrialRecord};
+
+/// The steps of a trial, over all turns.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Told {
+    /// What the user said is among them only where the trial's folder tells it.
+    pub steps: Vec<Step>,
+    /// Whether the transcript was read to its end.
+    pub whole: bool,
+}
+
+/// Reads at most so many bytes of a trial's transcript.
+pub fn told(folder: &Path, record: &TrialRecord, most: u64) -> Told {
+    let length = std::fs::metadata(folder.join("transcript.jsonl")).map_or(0, |metadata| metadata.len());
+    let Ok(TrialFacts { stream, turns, .. }) = TrialFacts::read(folder) else {
+        // A run of an earlier version has none, and the agent's own stream is the best guess.
+        let kind = agents::agent(&record.condition.agent).map(|agent| agent.decoder);
+        let steps = said(folder, 0, most, kind.or_else(|| agents::decoder("text")));
+        return Told { steps, whole: length <= most };
+    };
+    let mut steps = Vec::new();
+    let mut from = 0;
+    let last = turns.len().saturating_sub(1);
+    for (number, turn) in turns.into_iter().enumerate() {
+        let room = most.saturating_sub(from);
+        let bytes = if number == last { room } else { turn.bytes.min(room) };
+        steps.push(Step::User(turn.prompt));
+        steps.extend(said(folder, from, bytes, agents::decoder(&stream)));
+        from = from.saturating_add(turn.bytes);
+    }
+    Told { steps, whole: length <= most }
+}
+
+/// What a tool was asked, as a person reads it: part by part, a text of several lines as it is.
+pub fn asked(input: &Value) -> String {
+    match input {
+        Value::Object(parts) => {
+            let parts: Vec<String> = parts.iter().map(|(name, value)| part(name, value)).collect();
+            parts.join("\n")
+        }
+        other => plain(other),
+    }
+}
+
+fn part(name: &str, value: &Value) -> String {
+    match plain(value) {
+        text if text.contains('\n') => format!("{name}:\n{text}"),
+        text => format!("{name}: {text}"),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(_) | Value::Object(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
+}
+
+/// The same in a line: the first thing that it was given.
+pub fn gist(input: &Value) -> String {
+    let first = match input {
+        Value::Object(parts) => parts.values().find_map(Value::as_str),
+        other => other.as_str(),
+    };
+    first.and_then(|text| text.lines().next()).unwrap_or_default().chars().take(LONGEST_GIST).collect()
+}
+
+const LONGEST_GIST: usize = 120;
+
+/// What a part of the transcript says.
+fn said(folder: &Path, from: u64, length: u64, kind: Option<&DecoderKind>) -> Vec<Step> {
+    let Some(kind) = kind else { return Vec::new() };
+    let mut decoder = (kind.start)();
+    let opened = File::open(folder.join("transcript.jsonl"))
+        .and_then(|mut file| file.seek(SeekFrom::Start(from)).map(|_| file));
+    let Ok(file) = opened else { return Vec::new() };
+    let mut part = BufReader::new(file.take(length));
+    let mut bytes = Vec::new();
+    if decoder.takes_bytes() {
+        // What cannot be read to its end is told as far as it can.
+        let _ = part.read_to_end(&mut bytes);
+        decoder.bytes(&bytes);
+    } else {
+        while let Ok(1..) = part.read_until(b'\n', &mut bytes) {
+            decoder.line(String::from_utf8_lossy(&bytes).trim_end_matches(['\n', '\r']));
+            bytes.clear();
+        }
+    }
+    let transcript = decoder.finish();
+    let mut steps = transcript.steps;
+    let spoke = steps.iter().any(|step| matches!(step, Step::Text(_)));
+    if !spoke && !transcript.output.is_empty() {
+        steps.push(Step::Text(transcript.output));
+    }
+    steps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> TrialRecord {
+        serde_json::from_value(serde_json::json!({
+            "trial": "t", "suite": "s", "case": "c", "attempt": 1, "ended": "finished", "ended_because": null,
+            "condition": {"agent": "mine", "model": null, "arm": "with", "mode": "baseline"},
+            "verdict": "pass", "checks": [], "fired": null, "cost_usd": null, "model": null, "seconds": 1.0,
+            "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0},
+        }))
+        .expect("a record")
+    }
+
+    #[test]
+    fn turns_are_told_apart_and_what_is_cut_is_said_to_be() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("written");
+        let told = |most: u64| told(folder.path(), &record(), most);
+        let text = |text: &str| Step::Text(text.to_owned());
+        let user = |text: &str| Step::User(text.to_owned());
+        write("transcript.jsonl", "first\nsecond\n");
+        assert_eq!(told(100), Told { steps: vec![text("first\nsecond")], whole: true });
+        let facts = serde_json::json!({
+            "schema_version": 1, "stream": "text", "ended": "finished", "ended_because": null, "files": [],
+            "turns": [{"prompt": "a", "bytes": 6}, {"prompt": "b", "bytes": 7}], "skills": [], "left": null,
+            "given": [], "cost_usd": null, "seconds": 1.0,
+            "usage": {"input": 0, "output": 0, "cache_read": 0, "cache_write": 0},
+        });
+        write("facts.json", &facts.to_string());
+        let steps = vec![user("a"), text("first"), user("b"), text("second")];
+        assert_eq!(told(100), Told { steps, whole: true });
+        let steps = vec![user("a"), text("first"), user("b"), text("sec")];
+        assert_eq!(told(9), Told { steps, whole: false });
+    }
+
+    #[test]
+    fn what_a_tool_was_asked_can_be_read() {
+        for (input, expected, brief) in [
+            (
+                serde_json::json!({"file_path": "a.md", "content": "# A\n\nb\n", "limit": 2}),
+                "file_path: a.md\ncontent:\n# A\n\nb\n\nlimit: 2",
+                "a.md",
+            ),
+            (serde_json::json!({"todos": [1]}), "todos:\n[\n  1\n]", ""),
+            (serde_json::json!("ls\n-la"), "ls\n-la", "ls"),
+            (serde_json::json!({}), "", ""),
+            (Value::Null, "null", ""),
+        ] {
+            assert_eq!((asked(&input).as_str(), gist(&input).as_str()), (expected, brief));
+        }
+    }
+
+    #[test]
+    fn a_trial_that_said_nothing_has_no_steps() {
+        let folder = tempfile::tempdir().expect("a folder");
+        assert_eq!(told(folder.path(), &record(), 100), Told { steps: Vec::new(), whole: true });
+    }
+}

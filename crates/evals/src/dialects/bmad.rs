@@ -1,0 +1,533 @@
+//! BMad: `evals.json` with expectations that a judge decides, and `triggers.json` beside it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::reading::{self, Hint, Ids, Kept, Triggers, slug};
+use super::told_apart::{self, Format};
+use super::{Dialect, Fit, Place, Raised};
+use practicum_core::model::{
+    Base, Case, Check, Diagnostics, Fixture, Ratio, RelPath, Room, RunPolicy, SkillName, SkillRef, Suite,
+};
+use practicum_core::tree::{Data, Node, Object, Source, read_bounded, wrong_type};
+
+mod raise;
+mod schema;
+
+pub struct Bmad;
+
+const NAME: &str = "bmad";
+
+/// How long an eval may take when nobody says.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+/// The longest time an eval may ask for, in seconds: a week, as everywhere.
+const LONGEST: i64 = 7 * 24 * 3600;
+
+impl Dialect for Bmad {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn owns_folder(&self) -> bool {
+        true
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        told_apart::fit(source, Format::Bmad)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
+    }
+
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
+        raise::raise(suite, folder)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        match &source.root.data {
+            Data::List(items) if is_trigger_set(items, source) => {
+                Some(triggers(items, source, place, diagnostics))
+            }
+            Data::List(items) => {
+                Some(Reader::new(source, place, None, diagnostics).suite(items, diagnostics))
+            }
+            Data::Map(_)
+                if !["evals", "cases"].iter().any(|key| source.root.has(key))
+                    && told_apart::is_named_triggers(source) =>
+            {
+                reading::refuse_mapped_triggers(&source.root, diagnostics);
+                None
+            }
+            _ => {
+                let mut file = Object::new(&source.root, "the file", diagnostics)?;
+                let hint = skill_name(&mut file, diagnostics);
+                let key = reading::one_key(&mut file, ["evals", "cases"], diagnostics);
+                let evals = file.list(key, diagnostics);
+                if file.given(key).is_none() {
+                    file.missing(key, diagnostics);
+                }
+                let mut reader = Reader::new(source, place, hint, diagnostics);
+                let meta = reader.kept.rest(&file, "the file", diagnostics);
+                Some(Suite { meta, ..reader.suite(evals?, diagnostics) })
+            }
+        }
+    }
+}
+
+/// A list is of queries if one looks so, or if it is named so and looks like nothing else.
+fn is_trigger_set(items: &[Node], source: &Source) -> bool {
+    let of_evals = items.iter().any(|item| ["input", "rubric", "prompt"].iter().any(|key| item.has(key)));
+    reading::are_triggers(items) || items.is_empty() || told_apart::is_named_triggers(source) && !of_evals
+}
+
+/// What the file calls its skill. Documentation only, so it may be anything, and a help when the
+/// place does not tell.
+fn skill_name<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<Hint<'n>> {
+    let node = file.given("skill_name")?;
+    match node.as_text() {
+        Some(name) if !name.trim().is_empty() => {
+            Some(Hint { name: name.trim(), span: node.span, decides: false })
+        }
+        Some(_) => None,
+        None => {
+            wrong_type(node, "skill_name", "text", diagnostics);
+            None
+        }
+    }
+}
+
+/// What every eval of a file shares.
+struct Reader<'s> {
+    source: &'s Source,
+    project: PathBuf,
+    skill: SkillRef,
+    files: reading::Files,
+    ids: Ids,
+    kept: Kept,
+}
+
+impl<'s> Reader<'s> {
+    fn new(source: &'s Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
+        let folder = source.folder();
+        let skill = reading::skill_beside(folder, place, hint, diagnostics);
+        let own = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+        let names = [Some(skill.name.clone()), hint.map(|hint| hint.name.to_owned()), own];
+        let files = reading::Files {
+            roots: vec![place.project.clone(), folder.to_owned()],
+            below: Some(reading::Below {
+                folder: folder.to_owned(),
+                names: names.into_iter().flatten().collect(),
+            }),
+        };
+        Self {
+            source,
+            project: place.project.clone(),
+            skill,
+            files,
+            ids: Ids::default(),
+            kept: Kept::with_silent_underscores(),
+        }
+    }
+
+    fn suite(mut self, evals: &[Node], diagnostics: &mut Diagnostics) -> Suite {
+        if evals.is_empty() {
+            diagnostics.error(
+                "no-cases",
+                self.source.root.span,
+                "there are no evals; a suite without cases proves nothing",
+            );
+        }
+        let cases: Vec<Case> = evals.iter().filter_map(|node| self.eval(node, diagnostics)).collect();
+        // Where something is wrong with an eval, its id may be what the overlay is called by.
+        if cases.len() == evals.len() && self.source.folder() != self.project {
+            warn_of_unused_overlays(self.source, &cases, diagnostics);
+        }
+        Suite {
+            rivals: reading::expected_beside(&cases, &self.skill, diagnostics),
+            cases,
+            defaults: RunPolicy { repeat: Some(1), timeout: Some(TIMEOUT), ..RunPolicy::default() },
+            gates: reading::all_cases_pass(),
+            skills: vec![self.skill.clone()],
+            ..reading::blank_suite(NAME, self.source, reading::suite_name(&self.skill.name, self.source))
+        }
+    }
+
+    fn eval(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut eval = Object::new(node, "an eval", diagnostics)?;
+        // The newer shape speaks of input and rubric, and may leave out the id.
+        let newer = node.has("input") || node.has("rubric");
+        let prompt = reading::either_text(
+            &mut eval,
+            if newer { ["input", "prompt"] } else { ["prompt", "input"] },
+            diagnostics,
+        );
+        let prefix = eval.text("state_prefix", diagnostics).filter(|prefix| !prefix.trim().is_empty());
+        let id = match prompt {
+            Some(prompt) if newer && eval.given("id").is_none() => {
+                Some(self.ids.derive(&slug(prompt, "case")))
+            }
+            _ => self.ids.given(&mut eval, diagnostics),
+        };
+        let context = eval.text("expected_output", diagnostics).map(str::to_owned);
+        let files = reading::fixtures(&mut eval, &self.files, diagnostics);
+        let activation =
+            reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
+        let mut checks = activation.checks;
+        checks.extend(expectations(&mut eval, newer, activation.given, diagnostics));
+        let timeout = eval.int("timeout", 1, LONGEST, diagnostics).and_then(|n| u64::try_from(n).ok());
+        let meta = self.kept.rest(&eval, "an eval", diagnostics);
+        let (id, prompt) = (id?, prompt?);
+        Some(Case {
+            room: room(self.source.folder(), &id, files),
+            checks,
+            context: context.filter(|context| !context.trim().is_empty()),
+            timeout: timeout.map(Duration::from_secs),
+            meta,
+            ..reading::blank_case(
+                id,
+                match prefix {
+                    Some(prefix) => format!("{}\n\n{prompt}", prefix.trim_end()),
+                    None => prompt.to_owned(),
+                },
+            )
+        })
+    }
+}
+
+/// The project, then the overlays for every eval, then the one for this eval.
+fn room(folder: &Path, id: &str, files: Vec<Fixture>) -> Room {
+    let mut overlays = base_overlays(folder);
+    let own = RelPath::new(id).map(|id| id.under(folder).join("setup"));
+    overlays.extend(own.filter(|overlay| overlay.is_dir()));
+    Room { base: Base::Project, overlays, files, ..Room::default() }
+}
+
+/// A larger file beside an eval file is not looked through.
+const LARGEST_BESIDE: u64 = 1024 * 1024;
+
+/// Warns of what seems to be an overlay beside an eval file and is laid into no workspace.
+fn warn_of_unused_overlays(source: &Source, cases: &[Case], diagnostics: &mut Diagnostics) {
+    let Ok(entries) = std::fs::read_dir(source.folder()) else { return };
+    let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    // An eval file beside this one may have the eval that an overlay is called by.
+    let is_other =
+        |path: &&PathBuf| **path != source.path && path.extension().is_some_and(|end| end == "json");
+    let others: Vec<Vec<u8>> =
+        paths.iter().filter(is_other).filter_map(|path| read_bounded(path, LARGEST_BESIDE).ok()).collect();
+    let is_named_elsewhere = |id: &str| {
+        let quoted = format!("\"{id}\"");
+        others.iter().any(|text| String::from_utf8_lossy(text).contains(&quoted))
+    };
+    let misnamed = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase());
+        let is_near =
+            name.is_some_and(|name| ["setups", "set-up", "set_up", "setup"].contains(&name.as_str()));
+        is_near && path.file_name().is_some_and(|name| name != "setup") && path.is_dir()
+    };
+    let mut tell = |path: &Path, why: String| {
+        let message = format!("{} is laid into no workspace: {why}", path.display());
+        diagnostics.warning("unused-overlay", None, message);
+    };
+    for path in paths {
+        let (setup, id) = (path.join("setup"), path.file_name().unwrap_or_default().to_string_lossy());
+        let is_eval = cases.iter().any(|case| case.id == id) || is_named_elsewhere(&id);
+        let has_evals = ["evals.json", "cases.json"].iter().any(|name| path.join(name).is_file());
+        if misnamed(&path) {
+            tell(&path, "an overlay is called setup".to_owned());
+        } else if id == "setup" && !path.is_dir() {
+            tell(&path, "an overlay is a folder".to_owned());
+        } else if setup.is_dir() && id != "setup" && id != "files" && !is_eval && !has_evals {
+            tell(&setup, format!("no eval is called {id}"));
+        } else if is_eval && setup.symlink_metadata().is_ok() && !setup.is_dir() {
+            tell(&setup, "an overlay is a folder".to_owned());
+        } else if is_eval {
+            let inside = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            for near in inside.map(|entry| entry.path()).filter(|path| misnamed(path)) {
+                tell(&near, "an overlay is called setup".to_owned());
+            }
+        }
+    }
+}
+
+/// The overlays for every eval in a folder, the most general first: `setup/` of the `evals` folder around it, of
+/// the folders in between, and its own.
+pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
+    let levels: Vec<&Path> = folder.ancestors().collect();
+    let is_evals = |level: &&Path| level.file_name().is_some_and(|name| name == "evals");
+    let outermost = levels.iter().position(is_evals).unwrap_or(0);
+    // The evals of a skill that is called setup are no overlay.
+    let holds_evals = |overlay: &Path| {
+        let names = ["evals.json", "cases.json"].iter().chain(&told_apart::TRIGGER_FILES);
+        names.into_iter().any(|name| overlay.join(name).is_file())
+    };
+    let shared = levels[1..=outermost].iter().rev().map(|level| level.join("setup"));
+    let shared = shared.filter(|overlay| !holds_evals(overlay));
+    let own = folder.join("setup");
+    shared.chain([own]).filter(|overlay| overlay.is_dir()).collect()
+}
+
+/// One judged check for each expectation. Their ids come from their words, so that an expectation
+/// added above does not rename the ones below.
+/// They may be missing where the eval says whether the skill must be activated.
+fn expectations(
+    eval: &mut Object<'_>,
+    newer: bool,
+    may_be_missing: bool,
+    diagnostics: &mut Diagnostics,
+) -> Vec<Check> {
+    let keys = if newer { ["rubric", "expectations"] } else { ["expectations", "rubric"] };
+    let key = reading::one_key(eval, keys, diagnostics);
+    let Some(node) = eval.given(key) else {
+        if !may_be_missing {
+            eval.missing(key, diagnostics);
+        }
+        return Vec::new();
+    };
+    let Some(texts) = eval.texts(key, diagnostics) else { return Vec::new() };
+    if node.as_list().is_some_and(<[Node]>::is_empty) && !may_be_missing {
+        diagnostics.error_help(
+            "no-checks",
+            node.span,
+            "this eval expects nothing, so a do-nothing agent would pass it",
+            format!("say what must be true afterwards in \"{key}\""),
+        );
+    }
+    let mut ids = Ids::default();
+    let mut checks = Vec::new();
+    for (text, span) in texts {
+        if text.trim().is_empty() {
+            diagnostics.error("empty-text", span, "an expectation must not be blank");
+        } else {
+            checks.push(reading::judged(ids.derive(&slug(text, "expectation")), text));
+        }
+    }
+    checks
+}
+
+/// Queries in a room that holds nothing but the overlays for every eval and the skill under a name of its own.
+fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
+    let folder = source.folder();
+    let skill = reading::skill_beside(folder, place, None, diagnostics);
+    let room = Room {
+        base: Base::Empty,
+        overlays: base_overlays(folder),
+        skill: SkillName::Alias,
+        ..Room::default()
+    };
+    let mut kept = Kept::with_silent_underscores();
+    let triggers = Triggers { skill: &skill.name, room: &room };
+    let cases = triggers.cases(items, &mut kept, diagnostics);
+    Suite {
+        cases,
+        defaults: RunPolicy {
+            repeat: Some(reading::TRIGGER_RUNS),
+            timeout: Some(TIMEOUT),
+            trigger_threshold: Ratio::new(reading::TRIGGER_THRESHOLD),
+            ..RunPolicy::default()
+        },
+        gates: reading::all_cases_pass(),
+        skills: vec![skill.clone()],
+        ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+    use practicum_core::model::{CheckKind, Stimulus};
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&Bmad, "evals.json", text, expected)
+    }
+
+    /// One eval with these entries beside a prompt and an expectation.
+    fn eval(entries: &str) -> String {
+        format!(r#"{{"evals": [{{"id": "A", "prompt": "p", "expectations": ["e"]{entries}}}]}}"#)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (r#"{"skill_name": "s"}"#, &["error missing-key 1:1"] as &[&str]),
+            (r#"{"evals": {}}"#, &["error wrong-type 1:11"]),
+            (r#"{"evals": []}"#, &["error no-cases 1:1"]),
+            (r#"{"evals": ["x"]}"#, &["error wrong-type 1:12"]),
+            (
+                r#"{"skill_name": 3, "evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#,
+                &["error wrong-type 1:16"],
+            ),
+            (
+                r#"{"evals": [{}]}"#,
+                &["error missing-key 1:12", "error missing-key 1:12", "error missing-key 1:12"],
+            ),
+            (
+                r#"{"evals": [{"id": "A", "prompt": " ", "expectations": []}]}"#,
+                &["error empty-text 1:34", "error no-checks 1:55"],
+            ),
+            (r#"{"evals": [{"id": true, "prompt": "p", "expectations": "e"}]}"#, &["error wrong-type 1:19"]),
+            (
+                r#"{"evals": [{"id": "A", "prompt": "p", "expectations": [1, " ", {"a": 1}]}]}"#,
+                &["error wrong-type 1:56", "error wrong-type 1:64", "error empty-text 1:59"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"]}, {"id": "1", "prompt": "p", "expectations": ["e"]}]}"#,
+                &["error duplicate-id 1:68"],
+            ),
+            (
+                r#"{"evals": [{"id": "A", "prompt": "p", "input": "i", "expectations": ["e"]}]}"#,
+                &["error contradiction 1:34"],
+            ),
+            (
+                r#"{"cases": [{"input": "i", "rubric": ["r"]}], "evals": []}"#,
+                &["error contradiction 1:11", "error no-cases 1:1"],
+            ),
+            ("[]", &["error no-cases"]),
+            (
+                r#"[{"query": "q"}, {"should_trigger": "yes"}, 3]"#,
+                &[
+                    "error missing-key 1:2",
+                    "error missing-key 1:18",
+                    "error wrong-type 1:37",
+                    "error wrong-type 1:45",
+                ],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn the_entries_of_an_eval() {
+        for (entries, expected) in [
+            ("", &[] as &[&str]),
+            (r#", "timeout": 900"#, &[]),
+            (r#", "timeout": null, "files": null, "expected_output": null, "state_prefix": null"#, &[]),
+            (r#", "_note": 1, "_": {}"#, &[]),
+            (r#", "timeout": 0"#, &["error out-of-range 1:73"]),
+            (r#", "timeout": "9"#.replace('9', "9m\"").as_str(), &["error wrong-type 1:73"]),
+            (r#", "timeout": true"#, &["error wrong-type 1:73"]),
+            (r#", "timeot": 9"#, &["warning unknown-key 1:62"]),
+            (r#", "files": ["../secret"]"#, &["error escaping-path 1:72"]),
+            (r#", "files": ["/etc/passwd"]"#, &["error escaping-path 1:72"]),
+            (r#", "files": [3]"#, &["error wrong-type 1:72"]),
+            (
+                r#", "files": ["a.md", "./a.md"]"#,
+                &["warning file-not-found 1:72", "notice duplicate-file 1:80"],
+            ),
+            (r#", "expected_output": ["x"]"#, &["error wrong-type 1:81"]),
+        ] {
+            check(&eval(entries), expected);
+        }
+    }
+
+    #[test]
+    fn all_seen_shapes_become_the_same_case() {
+        for text in [
+            r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e", "f"]}]}"#,
+            r#"{"cases": [{"id": "A", "input": "p", "rubric": ["e", "f"], "state_prefix": null}]}"#,
+            r#"[{"id": "A", "input": "p", "rubric": ["e", "f"]}]"#,
+            r#"[{"id": "A", "prompt": "p", "rubric": ["e", "f"]}]"#,
+        ] {
+            let suite = check(text, &[]).expect("a suite");
+            let [case] = suite.cases.as_slice() else { panic!("one case") };
+            assert_eq!(case.id, "A");
+            assert_eq!(case.stimulus, Stimulus::Turns(vec!["p".to_owned()]));
+            assert_eq!(case.room.base, Base::Project);
+            let statements: Vec<&str> = case
+                .checks
+                .iter()
+                .filter_map(|check| match &check.kind {
+                    CheckKind::Judged(judged) => Some(judged.statement.as_str()),
+                    CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
+                })
+                .collect();
+            assert_eq!(statements, ["e", "f"]);
+        }
+    }
+
+    #[test]
+    fn overlays_of_the_folders_around_come_before_the_own_one() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        let overlays = |folder: &str| -> Vec<String> {
+            let found = base_overlays(&root.join(folder)).into_iter();
+            found.map(|path| path.strip_prefix(root).expect("inside").display().to_string()).collect()
+        };
+        for folder in ["evals/setup", "evals/group/setup", "evals/group/s/setup", "s/evals/setup", "setup"] {
+            std::fs::create_dir_all(root.join(folder)).expect("create");
+        }
+        let all = ["evals/setup", "evals/group/setup", "evals/group/s/setup"];
+        assert_eq!(overlays("evals/group/s"), all);
+        assert_eq!(overlays("evals/other"), ["evals/setup"]);
+        assert_eq!(overlays("s/evals"), ["s/evals/setup"]);
+        assert_eq!(overlays("elsewhere/s"), [""; 0]);
+        std::fs::write(root.join("evals/setup/evals.json"), "{}").expect("write");
+        assert_eq!(overlays("evals/other"), [""; 0], "the evals of a skill that is called setup");
+        assert_eq!(overlays("evals/setup"), [""; 0]);
+    }
+
+    #[test]
+    fn files_are_looked_for_in_the_project_then_beside_the_evals() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        let evals = root.join("evals/group/s");
+        for file in ["both.md", "evals/group/s/both.md", "evals/group/s/files/own.md", "evals/group/s/top.md"]
+        {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("create");
+            std::fs::write(path, "x").expect("write");
+        }
+        for (declared, from) in [
+            ("both.md", "both.md"),
+            ("files/own.md", "evals/group/s/files/own.md"),
+            ("evals/group/s/files/own.md", "evals/group/s/files/own.md"),
+            ("evals/elsewhere/s/files/own.md", "evals/group/s/files/own.md"),
+            ("evals/files/own.md", "evals/group/s/files/own.md"),
+            ("evals/group/s/top.md", "evals/group/s/top.md"),
+        ] {
+            let source =
+                testing::parse(evals.join("evals.json"), &eval(&format!(r#", "files": ["{declared}"]"#)));
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
+            let (suite, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let suite = suite.expect("a suite");
+            let [file] = suite.cases[0].room.files.as_slice() else { panic!("one file for {declared}") };
+            assert_eq!((file.from.clone(), file.to.as_str()), (root.join(from), declared), "{diagnostics:?}");
+        }
+    }
+
+    #[test]
+    fn a_link_does_not_lead_an_agent_out_of_the_project() {
+        let around = tempfile::tempdir().expect("a folder");
+        let root = around.path().join("project");
+        let evals = root.join("evals/s");
+        std::fs::create_dir_all(evals.join("files")).expect("create");
+        for file in ["secret.md", "project/own.md"] {
+            std::fs::write(around.path().join(file), "x").expect("write");
+        }
+        for (target, link) in
+            [("../../../../secret.md", "out.md"), ("../../../own.md", "in.md"), ("../../../..", "all")]
+        {
+            std::os::unix::fs::symlink(target, evals.join("files").join(link)).expect("link");
+        }
+        for (declared, expected) in [
+            ("files/in.md", &[] as &[&str]),
+            ("files/out.md", &["escaping-path"]),
+            ("files/all", &["escaping-path"]),
+            ("files/all/secret.md", &["escaping-path"]),
+        ] {
+            let text = eval(&format!(r#", "files": ["{declared}"]"#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.clone(), plugins: None, skill: None };
+            let (_, diagnostics) = testing::lower(&Bmad, &source, &place);
+            let codes: Vec<&str> =
+                diagnostics.iter().map(|said| said.code).filter(|code| *code != "skill-not-found").collect();
+            assert_eq!(codes, expected, "{declared}");
+        }
+    }
+}

@@ -1,0 +1,302 @@
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+
+use super::{DIALECTS, Dialect, Fit, Place};
+use practicum_core::model::{Case, Diagnostics, Lowered, Severity, Span, Suite};
+use practicum_core::tree::{self, Data, Node, Source, Syntax};
+
+/// A file after reading: what it says, and the text to show excerpts from.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    pub path: PathBuf,
+    pub root: PathBuf,
+    pub text: String,
+    pub dialect: Option<&'static str>,
+    pub lowered: Lowered,
+    /// The suite without the cases that cannot be understood, where only those are wrong.
+    pub rest: Option<RestOfSuite>,
+    /// Whether the file surely holds no case at all.
+    pub has_no_case: bool,
+}
+
+/// A suite whose other cases cannot be understood.
+#[derive(Debug, Clone)]
+pub struct RestOfSuite {
+    pub suite: Suite,
+    /// The ids of the cases that were left out.
+    pub broken: Vec<String>,
+}
+
+/// Reads one eval file, in the given dialect or in the one that fits best.
+pub fn load(path: &Path, place: &Place, forced: Option<&'static dyn Dialect>) -> Loaded {
+    let mut diagnostics = Diagnostics::default();
+    let (text, source) = Source::read(path, &mut diagnostics);
+    lowered(path, text, source, place, forced, diagnostics)
+}
+
+/// Reads a text as if it stood in a file.
+pub fn load_text(path: &Path, text: String, place: &Place) -> Loaded {
+    let mut diagnostics = Diagnostics::default();
+    let source = Source::parse(path, text.clone(), Syntax::of(path, &text), &mut diagnostics);
+    lowered(path, text, source, place, None, diagnostics)
+}
+
+fn lowered(
+    path: &Path,
+    text: String,
+    source: Option<Source>,
+    place: &Place,
+    forced: Option<&'static dyn Dialect>,
+    diagnostics: Diagnostics,
+) -> Loaded {
+    let mut loaded = Loaded {
+        path: path.to_owned(),
+        root: place.root.clone(),
+        has_no_case: text.trim().is_empty(),
+        text,
+        dialect: None,
+        lowered: Lowered { suite: None, diagnostics },
+        rest: None,
+    };
+    let Some(source) = source else { return loaded };
+    loaded.has_no_case |= has_no_case(&source.root);
+    let diagnostics = &mut loaded.lowered.diagnostics;
+    let Some(dialect) = forced.or_else(|| recognise(&source, diagnostics)) else { return loaded };
+    loaded.dialect = Some(dialect.name());
+    let suite = dialect.lower(&source, place, diagnostics);
+    if diagnostics.has_errors() {
+        loaded.rest = without_broken_cases(source, dialect, place, diagnostics);
+        return loaded;
+    }
+    loaded.lowered.suite = suite;
+    loaded
+}
+
+/// Reads a file again without the cases that have errors. `None` where there are other errors, or where a case
+/// has no id of its own: leaving one out could then give another its id.
+fn without_broken_cases(
+    mut source: Source,
+    dialect: &'static dyn Dialect,
+    place: &Place,
+    diagnostics: &Diagnostics,
+) -> Option<RestOfSuite> {
+    let errors = diagnostics.iter().filter(|found| found.severity == Severity::Error);
+    let spans: Vec<Span> = errors.map(|error| error.span).collect::<Option<_>>()?;
+    let mut broken = Vec::new();
+    for cases in case_lists(&mut source.root) {
+        let ids: Vec<String> = cases.iter().map(own_id).collect::<Option<_>>()?;
+        let mut ids = ids.into_iter();
+        cases.retain(|case| {
+            let id = ids.next().unwrap_or_default();
+            let is_broken = spans.iter().any(|at| (case.span.start..case.span.end).contains(&at.start));
+            broken.extend(is_broken.then_some(id));
+            !is_broken
+        });
+    }
+    let mut found = Diagnostics::default();
+    let suite = dialect.lower(&source, place, &mut found).filter(|_| !found.has_errors())?;
+    (diagnostics.dropped() == 0 && !broken.is_empty()).then_some(RestOfSuite { suite, broken })
+}
+
+/// The lists of cases of a document, in any of the formats in which a case has an id.
+fn case_lists(root: &mut Node) -> Vec<&mut Vec<Node>> {
+    match &mut root.data {
+        Data::List(cases) => vec![cases],
+        Data::Map(entries) => {
+            let lists = entries.iter_mut().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
+            lists
+                .filter_map(|entry| match &mut entry.value.data {
+                    Data::List(cases) => Some(cases),
+                    _ => None,
+                })
+                .collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn own_id(case: &Node) -> Option<String> {
+    match &case.get("id")?.data {
+        Data::Text(id) => Some(id.trim().to_owned()),
+        Data::Int(id) => Some(id.to_string()),
+        _ => None,
+    }
+}
+
+/// Whether a document is empty, or its lists of cases are.
+fn has_no_case(root: &Node) -> bool {
+    match &root.data {
+        Data::Null => true,
+        Data::List(cases) => cases.is_empty(),
+        Data::Map(entries) => {
+            let lists = entries.iter().filter(|entry| ["cases", "evals"].contains(&entry.key.as_str()));
+            let lists: Vec<&Node> = lists.map(|entry| &entry.value).collect();
+            let is_empty = |list: &&Node| list.as_list().is_some_and(<[Node]>::is_empty);
+            entries.is_empty() || !lists.is_empty() && lists.iter().all(is_empty)
+        }
+        _ => false,
+    }
+}
+
+fn recognise(source: &Source, diagnostics: &mut Diagnostics) -> Option<&'static dyn Dialect> {
+    let fits: Vec<(Fit, &'static dyn Dialect)> = DIALECTS
+        .iter()
+        .map(|dialect| (dialect.recognise(source), *dialect))
+        .filter(|(fit, _)| *fit > Fit::No)
+        .collect();
+    // The first of the best, so that the order of `DIALECTS` decides between equals.
+    let best = fits.iter().map(|(fit, _)| *fit).max();
+    let Some((_, chosen)) = fits.iter().copied().find(|(fit, _)| Some(*fit) == best) else {
+        diagnostics.error_help(
+            "unknown-format",
+            Span::new(source.root.span.start, source.root.span.start + 1),
+            format!("this is none of the eval formats: {}", in_words(&source.root)),
+            format!("name one with --dialect: {}", super::names().join(", ")),
+        );
+        return None;
+    };
+    let others: Vec<&str> =
+        fits.iter().map(|(_, dialect)| dialect.name()).filter(|name| *name != chosen.name()).collect();
+    if !others.is_empty() {
+        diagnostics.notice(
+            "ambiguous-format",
+            None,
+            format!(
+                "read as {}; it could also be {} (choose with --dialect)",
+                chosen.name(),
+                others.join(" or ")
+            ),
+        );
+    }
+    Some(chosen)
+}
+
+/// What a document consists of, for an author who wonders why nobody knows it.
+fn in_words(root: &Node) -> String {
+    const MOST: usize = 8;
+    let keys = |entries: &[tree::Entry]| {
+        let keys: Vec<String> = entries.iter().take(MOST).map(|entry| format!("\"{}\"", entry.key)).collect();
+        keys.join(", ")
+    };
+    match &root.data {
+        Data::Map(entries) if !entries.is_empty() => format!("a mapping with {}", keys(entries)),
+        Data::List(items) => match items.first().and_then(Node::as_map) {
+            Some(entries) if !entries.is_empty() => format!("a list of mappings with {}", keys(entries)),
+            Some(_) | None => root.what().to_owned(),
+        },
+        _ => root.what().to_owned(),
+    }
+}
+
+/// The id of the one case that a file holds, where the format makes it from the file's place; `None` where the
+/// file itself says the ids of its cases.
+pub fn case_id_of_file(file: &Loaded) -> Option<String> {
+    let is_yaml = file.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_own_case = match file.dialect {
+        Some(dialect) => super::dialect(dialect).is_some_and(Dialect::folder_is_suite),
+        // One that is broken so much that nobody knows it; files of the native format are called so.
+        None => is_yaml && !file.path.to_string_lossy().contains(".practicum."),
+    };
+    is_own_case.then(|| id_below(&file.path, &file.root))
+}
+
+/// The path of a file below its suite's folder, without the ending.
+pub fn id_below(path: &Path, root: &Path) -> String {
+    path.strip_prefix(root).unwrap_or(path).with_extension("").to_string_lossy().into_owned()
+}
+
+/// `one.yaml` and `one.yml` side by side are two cases, so the second keeps its ending.
+fn untaken(id: String, taken: &[Case], path: &Path) -> String {
+    if taken.iter().any(|case| case.id == id) {
+        let ending = path.extension().unwrap_or_default().to_string_lossy();
+        return format!("{id}.{ending}");
+    }
+    id
+}
+
+/// A suite with the folder its cases are named below and the project it belongs to.
+#[derive(Debug, Clone)]
+pub struct Placed {
+    pub suite: Suite,
+    pub root: PathBuf,
+    pub project: PathBuf,
+}
+
+/// Files whose folder is the suite become one suite for each folder they were found in.
+pub fn merge_folders(loaded: impl IntoIterator<Item = Placed>) -> Vec<Placed> {
+    let mut suites: Vec<Placed> = Vec::new();
+    let mut folders: HashMap<(String, PathBuf, PathBuf), usize> = HashMap::new();
+    for mut placed in loaded {
+        let dialect = &placed.suite.origin.dialect;
+        if !super::dialect(dialect).is_some_and(Dialect::folder_is_suite) {
+            suites.push(placed);
+            continue;
+        }
+        match folders.entry((dialect.clone(), placed.root.clone(), placed.project.clone())) {
+            Entry::Occupied(known) => {
+                let known = &mut suites[*known.get()].suite;
+                for case in placed.suite.cases {
+                    let id = untaken(case.id, &known.cases, &placed.suite.origin.path);
+                    known.cases.push(Case { id, ..case });
+                }
+            }
+            Entry::Vacant(new) => {
+                new.insert(suites.len());
+                placed.suite.origin.path.clone_from(&placed.root);
+                suites.push(placed);
+            }
+        }
+    }
+    suites
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    #[test]
+    fn one_folder_is_one_suite_and_no_two_cases_share_an_id() {
+        let root = Path::new("/nowhere/evals");
+        let text = "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e";
+        let skillet = super::super::dialect("skillet").expect("a dialect");
+        let lowered = |path: &str| {
+            let source = testing::parse(root.join(path), text);
+            let suite = testing::lower(skillet, &source, &testing::place(root)).0.expect("a suite");
+            Placed { suite, root: root.to_owned(), project: root.to_owned() }
+        };
+        let merged = merge_folders(vec![lowered("a.yaml"), lowered("a.yml"), lowered("b/a.yaml")]);
+        let [Placed { suite, .. }] = merged.as_slice() else { panic!("one suite") };
+        let ids: Vec<&str> = suite.cases.iter().map(|case| case.id.as_str()).collect();
+        assert_eq!((ids, suite.origin.path.as_path()), (vec!["a", "a.yml", "b/a"], root));
+    }
+
+    #[test]
+    fn a_file_that_fits_two_formats_says_so() {
+        let folder = tempfile::tempdir().expect("a folder");
+        for (name, text, chosen, codes) in [
+            (
+                "a.json",
+                r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"]}]}"#,
+                "skill-creator",
+                true,
+            ),
+            ("b.json", r#"{"evals": [{"id": "A", "prompt": "p", "expectations": ["e"]}]}"#, "bmad", true),
+            (
+                "c.json",
+                r#"{"evals": [{"id": 1, "prompt": "p", "assertions": ["e"]}]}"#,
+                "skill-creator",
+                false,
+            ),
+            ("triggers.json", r#"[{"query": "q", "should_trigger": true}]"#, "bmad", false),
+        ] {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).expect("write");
+            let loaded = load(&path, &testing::place(folder.path()), None);
+            assert_eq!(loaded.dialect, Some(chosen), "{text}");
+            let told = loaded.lowered.diagnostics.iter().any(|said| said.code == "ambiguous-format");
+            assert_eq!(told, codes, "{text}");
+        }
+    }
+}

@@ -1,0 +1,165 @@
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use super::{about_skill, checks, policy};
+use practicum_core::model::{
+    Access, Base, Case, Fixture, Gate, JudgePolicy, PassRule, Room, RunPolicy, SkillName, SkillRef, Stimulus,
+    Suite, format_duration,
+};
+
+/// The suite as a native document whose paths start from `folder`. Reading it back from there
+/// gives the same suite, its origin aside.
+pub fn encode(suite: &Suite, folder: &Path) -> Value {
+    let Suite {
+        name,
+        origin: _,
+        description,
+        skills,
+        rivals,
+        plugins,
+        about_skill,
+        cases,
+        run,
+        defaults,
+        judge,
+        gates,
+        meta,
+    } = suite;
+    let mut map = Map::new();
+    map.insert("practicum".to_owned(), json!(1));
+    map.insert("name".to_owned(), json!(name));
+    if let Some(description) = description {
+        map.insert("description".to_owned(), json!(description));
+    }
+    match skills.as_slice() {
+        [] => {}
+        [one] => {
+            map.insert("skill".to_owned(), skill_value(one, folder));
+        }
+        several => {
+            map.insert("skill".to_owned(), several.iter().map(|skill| skill_value(skill, folder)).collect());
+        }
+    }
+    if !rivals.is_empty() {
+        map.insert("rivals".to_owned(), rivals.iter().map(|skill| skill_value(skill, folder)).collect());
+    }
+    if !plugins.is_empty() {
+        map.insert("plugins".to_owned(), plugins.iter().map(|path| json!(relative(path, folder))).collect());
+    }
+    if !about_skill.is_empty() {
+        map.insert("about_skill".to_owned(), about_skill.iter().map(about_skill::encode).collect());
+    }
+    if *run != RunPolicy::default() {
+        map.insert("run".to_owned(), policy::run_value(run, folder));
+    }
+    if *defaults != RunPolicy::default() {
+        map.insert("defaults".to_owned(), policy::run_value(defaults, folder));
+    }
+    if *judge != JudgePolicy::default() {
+        map.insert("judge".to_owned(), policy::judge_value(judge));
+    }
+    if *gates != [Gate::ALL_CASES_PASS] {
+        let gates: Map<String, Value> =
+            gates.iter().map(|gate| (gate.name.name().to_owned(), json!(gate.threshold.get()))).collect();
+        map.insert("gates".to_owned(), Value::Object(gates));
+    }
+    if !meta.is_empty() {
+        map.insert("meta".to_owned(), json!(meta));
+    }
+    let names: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+    map.insert("cases".to_owned(), cases.iter().map(|case| case_value(case, &names, folder)).collect());
+    Value::Object(map)
+}
+
+fn skill_value(skill: &SkillRef, folder: &Path) -> Value {
+    let SkillRef { name, path, plugin } = skill;
+    let mut map = Map::new();
+    map.insert("name".to_owned(), json!(name));
+    if let Some(path) = path {
+        map.insert("path".to_owned(), json!(relative(path, folder)));
+    }
+    if let Some(plugin) = plugin {
+        map.insert("plugin".to_owned(), json!(plugin));
+    }
+    Value::Object(map)
+}
+
+/// One case as a native file would have it.
+pub fn case_value(case: &Case, skills: &[String], folder: &Path) -> Value {
+    let Case { id, group, note, stimulus, room, checks, context, timeout, repeat, pass_when, oracle, meta } =
+        case;
+    let mut map = Map::new();
+    map.insert("id".to_owned(), json!(id));
+    let mut put = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    put("group", group.as_ref().map(|group| json!(group)));
+    put("note", note.as_ref().map(|note| json!(note)));
+    match stimulus {
+        Stimulus::Turns(turns) => {
+            put("prompt", Some(if let [one] = turns.as_slice() { json!(one) } else { json!(turns) }))
+        }
+        Stimulus::SkillCommand { args } => put("command", Some(json!(args))),
+    }
+    let Room { base, overlays, skill, files, setup, teardown } = room;
+    put("workspace", (*base == Base::Empty).then(|| json!("empty")));
+    put(
+        "overlays",
+        (!overlays.is_empty()).then(|| overlays.iter().map(|path| json!(relative(path, folder))).collect()),
+    );
+    put("skill_name", (*skill == SkillName::Alias).then(|| json!("alias")));
+    put("files", (!files.is_empty()).then(|| files.iter().map(|file| fixture_value(file, folder)).collect()));
+    put("setup", setup.as_ref().map(|script| json!(script)));
+    put("teardown", teardown.as_ref().map(|script| json!(script)));
+    put("context", context.as_ref().map(|context| json!(context)));
+    put("timeout", timeout.map(|timeout| json!(format_duration(timeout))));
+    put("repeat", repeat.map(|repeat| json!(repeat)));
+    match pass_when {
+        PassRule::EveryRequiredCheck => {}
+        PassRule::FireRate(None) => put("pass_when", Some(json!("fire_rate"))),
+        PassRule::FireRate(Some(rate)) => put("pass_when", Some(json!({"fire_rate": rate.get()}))),
+        PassRule::Graded { pass_rate, mean_score } => {
+            put("pass_when", Some(json!({"pass_rate": pass_rate.get(), "mean_score": mean_score.get()})));
+        }
+        PassRule::Tally => put("pass_when", Some(json!("tally"))),
+    }
+    put("oracle", oracle.as_ref().map(|path| json!(relative(path, folder))));
+    put("meta", (!meta.is_empty()).then(|| json!(meta)));
+    let (activation, list) = checks::encode(checks, skills);
+    let nothing_else = activation.is_none();
+    put("activation", activation);
+    put("checks", (!list.is_empty() || nothing_else).then_some(Value::Array(list)));
+    Value::Object(map)
+}
+
+fn fixture_value(fixture: &Fixture, folder: &Path) -> Value {
+    let Fixture { from, to, access } = fixture;
+    let from = relative(from, folder);
+    if *access == Access::ReadOnly && from == to.as_str() {
+        return json!(from);
+    }
+    match access {
+        Access::ReadOnly => json!({"from": from, "to": to.as_str()}),
+        Access::Mutable => json!({"from": from, "to": to.as_str(), "mutable": true}),
+    }
+}
+
+/// The path from `folder` to `path`, both absolute, by their letters.
+pub fn relative(path: &Path, folder: &Path) -> String {
+    let from: Vec<Component<'_>> = folder.components().collect();
+    let to: Vec<Component<'_>> = path.components().collect();
+    let shared = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
+    // Two paths that share nothing but the root are clearer written out.
+    if shared <= 1 {
+        return path.to_string_lossy().into_owned();
+    }
+    let up = std::iter::repeat_n(Component::ParentDir, from.len() - shared);
+    let relative: PathBuf = up.chain(to.into_iter().skip(shared)).collect();
+    match relative.to_string_lossy().into_owned() {
+        empty if empty.is_empty() => ".".to_owned(),
+        relative => relative,
+    }
+}

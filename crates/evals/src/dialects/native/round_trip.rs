@@ -1,0 +1,25 @@
+//! Native says everything: a suite written and read back is the same suite.
+
+use std::path::Path;
+
+use proptest::prelude::*;
+
+use super::{Native, encode};
+use crate::dialects::testing::{lower, parse, place, suites};
+use practicum_core::model::Suite;
+
+/// Written as native and read back from there, its origin aside.
+pub fn through_native(suite: &Suite, folder: &Path) -> Suite {
+    let text = encode(suite, folder).to_string();
+    let source = parse(folder.join("a.practicum.json"), &text);
+    let (read, diagnostics) = lower(&Native, &source, &place(folder));
+    assert!(!diagnostics.has_errors(), "{diagnostics:#?}\n{text}");
+    Suite { origin: suite.origin.clone(), ..read.expect("a suite") }
+}
+
+proptest! {
+    #[test]
+    fn a_suite_written_as_native_reads_back_the_same(suite in suites::suite()) {
+        prop_assert_eq!(through_native(&suite, Path::new(suites::FOLDER)), suite);
+    }
+}

@@ -1,0 +1,112 @@
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use practicum_core::model::{Access, Diagnostics, Fixture, RelPath};
+use practicum_core::tree::Object;
+use practicum_skills::skill::tidy;
+
+/// Where the files that a case names may lie, in the order they are looked for.
+#[derive(Debug, Default)]
+pub struct Files {
+    pub roots: Vec<PathBuf>,
+    /// A folder whose own path a declared path may begin with: `evals/…/<name>/`.
+    pub below: Option<Below>,
+}
+
+#[derive(Debug)]
+pub struct Below {
+    pub folder: PathBuf,
+    /// Any of these may be the last part of what the declared path begins with.
+    pub names: Vec<String>,
+}
+
+impl Files {
+    /// Whether a path leads to where the files of a case may lie, also if it is a link.
+    fn hold(&self, path: &Path) -> bool {
+        let below = self.below.as_ref().map(|below| &below.folder);
+        let target = real(path);
+        self.roots.iter().chain(below).any(|root| target.starts_with(real(root)))
+    }
+
+    fn candidates(&self, declared: &RelPath) -> Vec<PathBuf> {
+        let mut candidates: Vec<PathBuf> = self.roots.iter().map(|root| declared.under(root)).collect();
+        if let Some(Below { folder, names }) = &self.below {
+            let parts: Vec<&str> = declared.as_str().split('/').collect();
+            if parts.first() == Some(&"evals") {
+                let last = parts.iter().rposition(|part| names.iter().any(|name| name == part)).unwrap_or(0);
+                let rest: PathBuf = parts[last + 1..].iter().collect();
+                if rest != Path::new("") {
+                    candidates.push(folder.join(rest));
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        candidates.iter().map(|path| tidy(path)).filter(|path| seen.insert(path.clone())).collect()
+    }
+}
+
+/// A path without links; itself where it cannot be followed.
+fn real(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether a path is a link, or goes through one, that leads out of a project it seems to lie in.
+pub fn leads_out_of(project: &Path, path: &Path) -> bool {
+    (path.is_symlink() || path.starts_with(project)) && !real(path).starts_with(real(project))
+}
+
+/// The files of a case: read-only, at the path that was declared. A missing one is a warning here,
+/// because checking and converting go on without it; running does not.
+pub fn fixtures(object: &mut Object<'_>, files: &Files, diagnostics: &mut Diagnostics) -> Vec<Fixture> {
+    let mut seen = HashSet::new();
+    let mut fixtures = Vec::new();
+    for (declared, span) in object.texts("files", diagnostics).unwrap_or_default() {
+        if declared.trim().is_empty() {
+            diagnostics.error("empty-text", span, "an entry of \"files\" is empty");
+            continue;
+        }
+        let Some(to) = RelPath::new(declared) else {
+            diagnostics.error_help(
+                "escaping-path",
+                span,
+                format!("{declared:?} is not a path inside the workspace"),
+                "write it relative, without \"..\"",
+            );
+            continue;
+        };
+        if !seen.insert(to.clone()) {
+            diagnostics.notice("duplicate-file", span, format!("{to} is named twice"));
+            continue;
+        }
+        let candidates = files.candidates(&to);
+        let found = candidates.iter().find(|path| path.exists());
+        if found.is_none() {
+            let looked: Vec<String> = candidates.iter().map(|path| path.display().to_string()).collect();
+            diagnostics.warning_help(
+                "file-not-found",
+                span,
+                format!("{to} does not exist"),
+                match declared.contains(['*', '?', '[']) {
+                    true => format!(
+                        "patterns are not expanded; name each file or the folder (looked for {})",
+                        looked.join(" and ")
+                    ),
+                    false => format!("looked for {}", looked.join(" and ")),
+                },
+            );
+        }
+        if found.is_some_and(|found| !files.hold(found)) {
+            diagnostics.error_help(
+                "escaping-path",
+                span,
+                format!("{to} is a link that leads out of the project"),
+                "put a copy there: what an agent is given goes to a model",
+            );
+            continue;
+        }
+        if let Some(from) = found.or(candidates.first()) {
+            fixtures.push(Fixture { from: from.clone(), to, access: Access::ReadOnly });
+        }
+    }
+    fixtures
+}

@@ -1,0 +1,224 @@
+use std::collections::{BTreeMap, HashSet};
+
+use serde_json::Value;
+
+use super::expected_activation::seems_meant;
+use practicum_core::model::{Diagnostic, Diagnostics, Severity, counted};
+use practicum_core::tree::{Data, Node, Object};
+
+/// Keys that a format permits and no stage uses. They are kept, so that converting loses nothing,
+/// and told once for each key, so that a hundred cases do not say the same thing a hundred times.
+#[derive(Debug, Default)]
+pub struct Kept {
+    told: HashSet<(&'static str, String)>,
+    /// Keys beginning with `_` are notes to oneself and not worth a word.
+    underscore_is_silent: bool,
+    /// A file with cases that nobody reads is refused.
+    refuses_unread_cases: bool,
+}
+
+impl Kept {
+    pub fn with_silent_underscores() -> Self {
+        Self { underscore_is_silent: true, ..Self::default() }
+    }
+
+    pub fn refusing_unread_cases() -> Self {
+        Self { refuses_unread_cases: true, ..Self::default() }
+    }
+
+    /// What nobody asked for in an object. `what` names the object: "an eval".
+    pub fn rest(
+        &mut self,
+        object: &Object<'_>,
+        what: &'static str,
+        diagnostics: &mut Diagnostics,
+    ) -> BTreeMap<String, Value> {
+        let mut meta = BTreeMap::new();
+        for entry in object.rest() {
+            meta.insert(entry.key.clone(), entry.value.to_value());
+            if self.underscore_is_silent && entry.key.starts_with('_') {
+                continue;
+            }
+            // Each list is told, for each is a loss of its own.
+            if let Some(entries) = UnreadEntries::below(&entry.key, &entry.value) {
+                let refused = self.refuses_unread_cases && entries.cases > 0;
+                diagnostics.push(Diagnostic {
+                    severity: if refused { Severity::Error } else { Severity::Warning },
+                    code: "unread-cases",
+                    message: format!(
+                        "{} below \"{}\" of {what} {} not read",
+                        entries.in_words(),
+                        entry.key,
+                        if entries.cases + entries.others == 1 { "is" } else { "are" }
+                    ),
+                    span: Some(entry.key_span),
+                    help: where_cases_belong(object, &entry.key),
+                });
+                continue;
+            }
+            if !self.told.insert((what, entry.key.clone())) {
+                continue;
+            }
+            if let Some(label) = entry.value.as_text().filter(|text| is_label(&entry.key, text)) {
+                let known = ["expectation", "should_trigger"].into_iter().find(|key| object.knows(key));
+                diagnostics.push(Diagnostic {
+                    severity: Severity::Warning,
+                    code: "unchecked-activation",
+                    message: format!(
+                        "{what} says \"{label}\" under \"{}\", a key that is not read, so nothing checks it",
+                        entry.key
+                    ),
+                    span: Some(entry.key_span),
+                    help: known.map(|known| format!("did you mean \"{known}\"?")),
+                });
+                continue;
+            }
+            let misspelt = object.misspelt(&entry.key);
+            if misspelt.is_none() && seems_meant(&entry.key) {
+                diagnostics.push(Diagnostic {
+                    severity: Severity::Warning,
+                    code: "unchecked-activation",
+                    message: format!(
+                        "{what} has a key \"{}\" that seems to say whether a skill is activated; it is not \
+                         understood here, so nothing checks it",
+                        entry.key
+                    ),
+                    span: Some(entry.key_span),
+                    help: how_to_say_activation(object),
+                });
+                continue;
+            }
+            let beside = object.misspelt_beside(&entry.key);
+            let meant = misspelt.or(beside).or_else(|| object.perhaps(&entry.key));
+            let decides = CHECKS.contains(&what) && !NOTES.contains(&entry.key.as_str());
+            diagnostics.push(Diagnostic {
+                // What a misspelt key, or one of a check, should do is not done, and a run must not hide that.
+                severity: match misspelt.is_some() || beside.is_some() || decides {
+                    true => Severity::Warning,
+                    false => Severity::Notice,
+                },
+                code: "unknown-key",
+                message: match beside {
+                    Some(known) => format!(
+                        "{what} has a key \"{}\" beside \"{known}\"; only \"{known}\" is read",
+                        entry.key
+                    ),
+                    None => {
+                        format!("{what} has a key \"{}\" that means nothing here; it is kept", entry.key)
+                    }
+                },
+                span: Some(entry.key_span),
+                help: meant.map(|known| format!("did you mean \"{known}\"?")),
+            });
+        }
+        meta
+    }
+}
+
+/// The objects that decide whether a case passes: a key of theirs that is not read may have been meant to decide.
+const CHECKS: [&str; 3] = ["an assertion", "an expectation", "a criterion"];
+
+/// Keys under which people write notes to each other.
+const NOTES: [&str; 8] =
+    ["comment", "comments", "description", "note", "notes", "rationale", "reason", "why"];
+
+/// The keys of a case that hold what the user says.
+const PROMPTS: [&str; 6] = ["prompt", "query", "input", "question", "user_prompt", "user_message"];
+
+/// The keys of a case that hold what is expected of it, beside those that begin with `expect` or `should_`.
+const LABELS: [&str; 2] = ["must_not_activate", "target_skill"];
+
+/// Entries of a list that stands under a key which is not read.
+#[derive(Default)]
+struct UnreadEntries {
+    cases: usize,
+    /// Entries that expect something and have no prompt.
+    others: usize,
+}
+
+impl UnreadEntries {
+    /// The entries below a value that look like cases, in lists at any depth.
+    fn below(key: &str, node: &Node) -> Option<Self> {
+        let mut found = Self::default();
+        found.count(node, false);
+        let lists_prompts =
+            key.starts_with("negative") || key.ends_with("prompts") || key.ends_with("queries");
+        if let Some(items) = node.as_list().filter(|_| lists_prompts) {
+            found.cases += items.iter().filter(|item| item.as_text().is_some()).count();
+        }
+        (found.cases + found.others > 0).then_some(found)
+    }
+
+    fn count(&mut self, node: &Node, is_entry: bool) {
+        match &node.data {
+            Data::List(items) => items.iter().for_each(|item| self.count(item, true)),
+            Data::Map(entries) => {
+                let has = |wanted: fn(&str) -> bool| entries.iter().any(|entry| wanted(&entry.key));
+                let expects = |key: &str| {
+                    key.starts_with("expect") || key.starts_with("should_") || LABELS.contains(&key)
+                };
+                if is_entry && has(|key| PROMPTS.contains(&key)) {
+                    self.cases += 1;
+                } else if is_entry && has(expects) {
+                    self.others += 1;
+                } else {
+                    entries.iter().for_each(|entry| self.count(&entry.value, false));
+                }
+            }
+            Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => {}
+        }
+    }
+
+    fn in_words(&self) -> String {
+        match self.others {
+            0 => counted(self.cases, "case"),
+            _ => match self.cases + self.others {
+                1 => "1 entry".to_owned(),
+                count => format!("{count} entries"),
+            },
+        }
+    }
+}
+
+/// The known key under which cases belong that stand under an unknown one.
+fn where_cases_belong(object: &Object<'_>, unknown: &str) -> Option<String> {
+    if let Some(known) = object.misspelt(unknown) {
+        return Some(format!("did you mean \"{known}\"?"));
+    }
+    let lower = unknown.to_lowercase();
+    let negative = ["negat", "anti", "not_"].iter().any(|part| lower.contains(part));
+    let lists: &[&'static str] = match negative {
+        true => &["negative_cases", "test_cases", "cases", "evals", "trigger_tests"],
+        false => &["test_cases", "cases", "evals", "trigger_tests"],
+    };
+    match lists.iter().find(|known| object.knows(known)) {
+        Some(&"evals") if negative => {
+            Some("put them under \"evals\", each with \"should_trigger\": false".to_owned())
+        }
+        Some(known) => Some(format!("did you mean \"{known}\"?")),
+        None => object.perhaps(unknown).map(|known| format!("did you mean \"{known}\"?")),
+    }
+}
+
+/// Whether a text is a label that says whether a skill must be activated.
+fn is_label(key: &str, text: &str) -> bool {
+    let text = text.trim().to_lowercase().replace(['-', ' '], "_");
+    let expects = key.to_lowercase().starts_with("expect");
+    match text.as_str() {
+        "must" | "must_not" | "should_not" | "acceptable" | "must_pass" | "must_fail" => expects,
+        text => ["must", "should"].iter().any(|verb| {
+            ["_", "_not_"].iter().any(|between| {
+                ["activate", "trigger"].iter().any(|what| text == format!("{verb}{between}{what}"))
+            })
+        }),
+    }
+}
+
+/// The keys with which this object says whether a skill must be activated.
+fn how_to_say_activation(object: &Object<'_>) -> Option<String> {
+    let known = ["should_trigger", "trigger_tests", "trigger_evals"];
+    Some(match known.into_iter().find(|key| object.knows(key))? {
+        "should_trigger" => "say it with \"should_trigger\" or \"expected_skill\"".to_owned(),
+        key => format!("say it with \"{key}\""),
+    })
+}

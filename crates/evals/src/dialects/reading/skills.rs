@@ -1,0 +1,230 @@
+//! Which skill an eval file is about, when the file's place has to say it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::super::Place;
+use practicum_core::model::{Diagnostics, SkillRef, Span};
+use practicum_skills::skill::{SKILL_FILE, Skill, SkillError, tidy};
+
+/// What a file calls its skill.
+#[derive(Debug, Clone, Copy)]
+pub struct Hint<'h> {
+    pub name: &'h str,
+    pub span: Span,
+    /// Whether it counts before the folder's own name, or is only words.
+    pub decides: bool,
+}
+
+impl Hint<'_> {
+    /// That the file names another skill than the one it is about.
+    fn complain(self, skill: &SkillRef, place: &Path, diagnostics: &mut Diagnostics) {
+        if self.name != skill.name && self.name != folder_name(place) {
+            let message =
+                format!("the file says \"{}\", but it lies with the skill \"{}\"", self.name, skill.name);
+            diagnostics.notice("other-skill-name", self.span, message);
+        }
+    }
+}
+
+pub fn is_skill(folder: &Path) -> bool {
+    folder.join(SKILL_FILE).is_file()
+}
+
+/// The skill in a folder that has been found to be one.
+pub fn at(folder: &Path, diagnostics: &mut Diagnostics) -> SkillRef {
+    let name = match Skill::read(folder) {
+        Ok(skill) => skill.name,
+        Err(problem) => {
+            tell_missing(&problem, None, diagnostics);
+            folder_name(folder)
+        }
+    };
+    SkillRef { name, path: Some(tidy(folder)), plugin: None }
+}
+
+/// That there is no skill where a file names one: another may still be named with `--skill`. One that
+/// cannot be read is told by those who stage it.
+pub fn tell_missing(problem: &SkillError, span: Option<Span>, diagnostics: &mut Diagnostics) {
+    match problem {
+        SkillError::Missing(_) => diagnostics.warning("skill-not-found", span, problem.to_string()),
+        SkillError::Frontmatter(..) | SkillError::Unreadable(..) => {}
+    }
+}
+
+fn folder_name(folder: &Path) -> String {
+    tidy(folder).file_name().map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The skill that the evals in `folder` are about: the one that the user names, else the one they lie
+/// in, else one of the name that the folder or the file gives, wherever in the project such evals may
+/// lie. Not finding it is a warning, because `--skill` can still name it.
+pub fn beside(
+    folder: &Path,
+    place: &Place,
+    hint: Option<Hint<'_>>,
+    diagnostics: &mut Diagnostics,
+) -> SkillRef {
+    let project = place.project.as_path();
+    if let Some(named) = &place.skill {
+        return at(named, diagnostics);
+    }
+    let around = [Some(folder), folder.parent()];
+    if let Some(found) = around.into_iter().flatten().find(|folder| is_skill(folder)) {
+        let skill = at(found, diagnostics);
+        if let Some(hint) = hint {
+            hint.complain(&skill, found, diagnostics);
+        }
+        return skill;
+    }
+    let own = folder_name(folder);
+    let by_place = if own == "evals" { folder.parent().map(folder_name) } else { Some(own) };
+    let by_hint = hint.map(|hint| hint.name.to_owned());
+    let words = hint.filter(|hint| !hint.decides);
+    let names = if words.is_some() { [by_place, by_hint] } else { [by_hint, by_place] };
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    for name in &names {
+        let found = of_name(name, folder, project);
+        match found.as_slice() {
+            [] => {}
+            [one] => {
+                let skill = at(one, diagnostics);
+                if let Some(words) = words {
+                    words.complain(&skill, one, diagnostics);
+                }
+                return skill;
+            }
+            several => {
+                let list: Vec<String> = several.iter().map(|path| path.display().to_string()).collect();
+                diagnostics.warning_help(
+                    "several-skills",
+                    hint.map(|hint| hint.span),
+                    format!("there are several skills \"{name}\": {}", list.join(", ")),
+                    "choose one with --skill",
+                );
+                return SkillRef { name: name.clone(), path: None, plugin: None };
+            }
+        }
+    }
+    let name = names.into_iter().next().unwrap_or_else(|| "skill".to_owned());
+    diagnostics.warning_help(
+        "skill-not-found",
+        hint.map(|hint| hint.span),
+        format!("no skill \"{name}\" was found around {} or in {}", folder.display(), project.display()),
+        "name its folder with --skill",
+    );
+    SkillRef { name, path: None, plugin: None }
+}
+
+/// Where projects keep their skills, likeliest first.
+const HOMES: [&str; 4] = [".claude/skills", "skills", ".agents/skills", ".codex/skills"];
+
+fn of_name(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
+    // A name is a folder's name here, so it must not lead anywhere else.
+    if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {
+        return Vec::new();
+    }
+    // Evals in `X/evals/<name>/` belong to the skill in `X/<anything>/<name>/`.
+    let above = folder.parent().and_then(Path::parent);
+    let siblings = above.map(|above| children(above, name)).unwrap_or_default();
+    if !siblings.is_empty() {
+        return siblings;
+    }
+    if let Some(home) = HOMES.iter().map(|home| project.join(home).join(name)).find(|path| is_skill(path)) {
+        return vec![home];
+    }
+    anywhere(name, project)
+}
+
+fn children(above: &Path, name: &str) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(above) else { return Vec::new() };
+    let found = entries.flatten().take(MOST_ENTRIES).map(|entry| entry.path().join(name));
+    distinct(found.filter(|path| is_skill(path)))
+}
+
+/// The search gives up here: a project that large names its skill.
+const MOST_ENTRIES: usize = 20_000;
+const DEEPEST: usize = 8;
+
+/// Folders in which a skill's copy is not the skill.
+const NOT_HERE: [&str; 7] = [".git", "node_modules", "target", ".practicum", "evals", ".venv", "dist"];
+
+fn anywhere(name: &str, project: &Path) -> Vec<PathBuf> {
+    let walk = ignore::WalkBuilder::new(project)
+        .hidden(false)
+        .max_depth(Some(DEEPEST))
+        .filter_entry(|entry| entry.file_name().to_str().is_none_or(|name| !NOT_HERE.contains(&name)))
+        .build();
+    let folders = walk
+        .take(MOST_ENTRIES)
+        .flatten()
+        .filter(|entry| entry.file_name().to_str() == Some(name))
+        .map(ignore::DirEntry::into_path);
+    distinct(folders.filter(|path| is_skill(path)))
+}
+
+/// In order, and a folder reached by two ways only once.
+fn distinct(paths: impl Iterator<Item = PathBuf>) -> Vec<PathBuf> {
+    let sorted: BTreeSet<PathBuf> = paths.collect();
+    let mut real = BTreeSet::new();
+    sorted
+        .into_iter()
+        .filter(|path| real.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Skills at these folders, evals in this one: what is found, and what is said about it.
+    fn check(
+        skills: &[&str],
+        evals: &str,
+        hint: Option<(&str, bool)>,
+        expected: (&str, Option<&str>),
+        said: &[&str],
+    ) {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        for skill in skills {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join(SKILL_FILE), "---\ndescription: d\n---\n").expect("write");
+        }
+        std::fs::create_dir_all(root.join(evals)).expect("create");
+        let mut diagnostics = Diagnostics::default();
+        let hint = hint.map(|(name, decides)| Hint { name, span: Span::default(), decides });
+        let place = Place { root: root.to_owned(), project: root.to_owned(), plugins: None, skill: None };
+        let found = beside(&root.join(evals), &place, hint, &mut diagnostics);
+        let path = found.path.as_deref().and_then(|path| path.strip_prefix(root).ok()).and_then(Path::to_str);
+        assert_eq!((found.name.as_str(), path), expected, "{skills:?} {evals}");
+        let codes: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.code).collect();
+        assert_eq!(codes, said, "{skills:?} {evals}");
+    }
+
+    #[test]
+    fn the_skill_is_found_from_its_evals() {
+        check(&["skills/a"], "skills/a/evals", None, ("a", Some("skills/a")), &[]);
+        check(&["skills/a"], "skills/a/evals", Some(("a", true)), ("a", Some("skills/a")), &[]);
+        check(
+            &["skills/a"],
+            "skills/a/evals",
+            Some(("b", true)),
+            ("a", Some("skills/a")),
+            &["other-skill-name"],
+        );
+        check(&["x/skills/a"], "x/evals/a", None, ("a", Some("x/skills/a")), &[]);
+        check(&[".claude/skills/a"], "evals/a", None, ("a", Some(".claude/skills/a")), &[]);
+        check(&["src/core/deep/a"], "evals/core/a", None, ("a", Some("src/core/deep/a")), &[]);
+        check(&["src/b"], "tests/a", Some(("b", true)), ("b", Some("src/b")), &[]);
+        check(&["src/b"], "tests/a", Some(("b", false)), ("b", Some("src/b")), &[]);
+        let both = &["src/a", "src/b"];
+        check(both, "evals/a", Some(("b", true)), ("b", Some("src/b")), &[]);
+        check(both, "evals/a", Some(("b", false)), ("a", Some("src/a")), &["other-skill-name"]);
+        check(&["src/1/2/a", "src/3/4/a"], "evals/a", None, ("a", None), &["several-skills"]);
+        // A dependency's copy in an overlay is not the skill under test.
+        check(&["evals/a/setup/a"], "evals/a", None, ("a", None), &["skill-not-found"]);
+        check(&["node_modules/x/a"], "evals/a", None, ("a", None), &["skill-not-found"]);
+        check(&[], "evals", Some(("../../etc", true)), ("../../etc", None), &["skill-not-found"]);
+    }
+}

@@ -1,0 +1,384 @@
+//! skill-creator and agentskills.io: `evals/evals.json` in a skill's folder, and trigger sets.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::reading::{self, Hint, Ids, Kept, Triggers};
+use super::told_apart::{self, Format};
+use super::{Dialect, Fit, Place, Raised};
+use practicum_core::model::{Arm, Case, Diagnostics, Ratio, Room, RunPolicy, SkillRef, Suite};
+use practicum_core::tree::{Data, Node, Object, Source};
+
+mod assertions;
+mod raise;
+mod schema;
+
+pub struct SkillCreator;
+
+const NAME: &str = "skill-creator";
+
+/// What the key of a case's meta is called that holds what its assertions say beyond the checks.
+const ASSERTIONS: &str = "assertions";
+
+/// The key of the file that holds queries for which the skill must or must not be activated.
+const TRIGGERS: &str = "trigger_evals";
+
+impl Dialect for SkillCreator {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        told_apart::fit(source, Format::SkillCreator)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
+    }
+
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
+        raise::raise(suite, folder)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        if let Data::List(items) = &source.root.data {
+            return Some(triggers(items, source, place, diagnostics));
+        }
+        if !source.root.has("evals") && reading::are_wrapped_triggers(&source.root) {
+            reading::refuse_mapped_triggers(&source.root, diagnostics);
+            return None;
+        }
+        let mut file = Object::new(&source.root, "the file", diagnostics)?;
+        let name_node = file.given("skill_name");
+        let name = file.text("skill_name", diagnostics).map(str::trim).filter(|name| !name.is_empty());
+        let hint = name.zip(name_node).map(|(name, node)| Hint { name, span: node.span, decides: true });
+        let evals = file.list("evals", diagnostics);
+        if file.given("evals").is_none() {
+            file.missing("evals", diagnostics);
+        }
+        let mut reader = Reader::new(source, place, hint, diagnostics);
+        let queries = file.given(TRIGGERS);
+        let meta = reader.kept.rest(&file, "the file", diagnostics);
+        let evals = evals?;
+        if evals.is_empty() {
+            diagnostics.error(
+                "no-cases",
+                source.root.span,
+                "there are no evals; a suite without cases proves nothing",
+            );
+        }
+        let mut cases: Vec<Case> = evals.iter().filter_map(|node| reader.eval(node, diagnostics)).collect();
+        cases.extend(reader.queries(queries, diagnostics));
+        Some(Suite {
+            rivals: reading::expected_beside(&cases, &reader.skill, diagnostics),
+            cases,
+            defaults: RunPolicy {
+                repeat: Some(1),
+                arms: vec![Arm::WithSkill, Arm::WithoutSkill],
+                ..RunPolicy::default()
+            },
+            gates: reading::all_cases_pass(),
+            skills: vec![reader.skill.clone()],
+            meta,
+            ..reading::blank_suite(NAME, source, reading::suite_name(&reader.skill.name, source))
+        })
+    }
+}
+
+/// What every eval of a file shares.
+struct Reader {
+    skill: SkillRef,
+    files: reading::Files,
+    ids: Ids,
+    kept: Kept,
+}
+
+impl Reader {
+    fn new(source: &Source, place: &Place, hint: Option<Hint<'_>>, diagnostics: &mut Diagnostics) -> Self {
+        let folder = source.folder();
+        let skill = reading::skill_beside(folder, place, hint, diagnostics);
+        // Paths start at the skill's folder, which is where the evals folder lies even when there
+        // is no skill yet.
+        let root = skill.path.as_deref().or_else(|| folder.parent()).unwrap_or(folder).to_owned();
+        let files = reading::Files {
+            roots: vec![root, folder.to_owned()],
+            below: Some(reading::Below { folder: folder.to_owned(), names: Vec::new() }),
+        };
+        Self { skill, files, ids: Ids::default(), kept: Kept::default() }
+    }
+
+    fn eval(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut eval = Object::new(node, "an eval", diagnostics)?;
+        let id = self.ids.given(&mut eval, diagnostics);
+        let name = eval.text("name", diagnostics).map(str::to_owned);
+        let prompt = eval.required_text("prompt", diagnostics);
+        let expected = eval.text("expected_output", diagnostics).filter(|text| !text.trim().is_empty());
+        let files = reading::fixtures(&mut eval, &self.files, diagnostics);
+        let mut checks = assertions::Checks::default();
+        for key in ["expectations", "assertions"] {
+            let nodes = eval.list(key, diagnostics);
+            checks.refused |= nodes.is_none() && eval.given(key).is_some();
+            for node in nodes.unwrap_or_default() {
+                checks.add(node, key, diagnostics);
+            }
+        }
+        let activation =
+            reading::expected_activation(&mut eval, std::slice::from_ref(&self.skill.name), diagnostics);
+        let mut meta = self.kept.rest(&eval, "an eval", diagnostics);
+        if let Some(more) = checks.more(&mut self.kept, diagnostics) {
+            meta.insert(ASSERTIONS.to_owned(), more);
+        }
+        let refused = checks.refused;
+        let mut checks = checks.list;
+        let mut context = expected.map(str::to_owned);
+        if checks.is_empty() && !refused {
+            match expected {
+                // As authors leave it before they write assertions. What they expect is at least
+                // something to judge by, and a case without checks would be passed by doing nothing.
+                Some(expected) => {
+                    diagnostics.notice(
+                        "no-assertions",
+                        node.span,
+                        "this eval has no assertions; it is judged by its expected_output",
+                    );
+                    checks.push(reading::judged("expected-output".to_owned(), expected));
+                    context = None;
+                }
+                None if activation.given => {}
+                None => diagnostics.error_help(
+                    "no-checks",
+                    node.span,
+                    "this eval expects nothing, so a do-nothing agent would pass it",
+                    "add \"expectations\", \"assertions\" or at least \"expected_output\"",
+                ),
+            }
+        }
+        checks.splice(0..0, activation.checks);
+        Some(Case {
+            note: name,
+            room: Room { files, ..Room::default() },
+            checks,
+            context,
+            meta,
+            ..reading::blank_case(id?, prompt?.to_owned())
+        })
+    }
+}
+
+impl Reader {
+    /// The queries that stand in the same file, each run as often as in a trigger set.
+    fn queries(&mut self, node: Option<&Node>, diagnostics: &mut Diagnostics) -> Vec<Case> {
+        let Some(node) = node else { return Vec::new() };
+        let triggers = Triggers { skill: &self.skill.name, room: &Room::default() };
+        let cases = triggers.sorted_cases(node, TRIGGERS, &mut self.ids, &mut self.kept, diagnostics);
+        cases.into_iter().map(|case| Case { repeat: Some(reading::TRIGGER_RUNS), ..case }).collect()
+    }
+}
+
+fn triggers(items: &[Node], source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Suite {
+    let skill = reading::skill_beside(source.folder(), place, None, diagnostics);
+    let triggers = Triggers { skill: &skill.name, room: &Room::default() };
+    let cases = triggers.cases(items, &mut Kept::default(), diagnostics);
+    Suite {
+        cases,
+        defaults: RunPolicy {
+            repeat: Some(reading::TRIGGER_RUNS),
+            trigger_threshold: Ratio::new(reading::TRIGGER_THRESHOLD),
+            ..RunPolicy::default()
+        },
+        gates: reading::all_cases_pass(),
+        skills: vec![skill.clone()],
+        ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::{testing, to_native};
+    use crate::score::rule_kind;
+    use serde_json::{Value, json};
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&SkillCreator, "evals.json", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (r#"{"skill_name": "s"}"#, &["error missing-key 1:1"] as &[&str]),
+            (r#"{"evals": 3}"#, &["error wrong-type 1:11"]),
+            (r#"{"evals": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"evals": [{}]}"#,
+                &["error missing-key 1:12", "error missing-key 1:12", "error no-checks 1:12"],
+            ),
+            (
+                r#"{"evals": [{"id": 1.5, "prompt": 3, "expectations": "e"}]}"#,
+                &["error wrong-type 1:19", "error wrong-type 1:34", "error wrong-type 1:53"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "assertions": [3, "", {}]}]}"#,
+                &["error wrong-type 1:52", "error empty-text 1:55", "error unknown-assertion 1:59"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "expectations": ["e"], "files": ["../x"]}]}"#,
+                &["error escaping-path 1:70"],
+            ),
+            (r#"[{"query": "", "should_trigger": true}]"#, &["error empty-text 1:12"]),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    /// One assertion, the checks it becomes, and what is said about it.
+    fn assertion(text: &str, checks: Value, expected: &[&str]) {
+        let file = format!(r#"{{"evals": [{{"id": 1, "prompt": "p", "assertions": [{text}]}}]}}"#);
+        let suite = check(&file, expected).expect("a suite");
+        let native = to_native(&suite, Path::new("/nowhere/evals"));
+        assert_eq!(native["cases"][0].get("checks").cloned().unwrap_or(json!([])), checks, "{text}");
+    }
+
+    #[test]
+    fn assertions() {
+        assertion(r#""It is so.""#, json!([{"judge": "It is so.", "id": "it-is-so"}]), &[]);
+        assertion(
+            r#"{"name": "n", "type": "contains", "value": "v"}"#,
+            json!([{"contains": "v", "id": "n"}]),
+            &[],
+        );
+        assertion(
+            r#"{"type": "not_contains", "values": ["a", "b"], "case_sensitive": false}"#,
+            json!([
+                {"not_contains": {"text": "a", "ignore_case": true}, "id": "not-contains-a"},
+                {"not_contains": {"text": "b", "ignore_case": true}, "id": "not-contains-b"},
+            ]),
+            &[],
+        );
+        assertion(
+            r#"{"id": "i", "name": "n", "type": "regex", "value": "a+"}"#,
+            json!([{"regex": "a+", "id": "i", "name": "n"}]),
+            &[],
+        );
+        assertion(r#"{"type": "regex", "pattern": "("}"#, json!([]), &["error invalid-pattern 1:81"]);
+        assertion(r#"{"type": "regex", "pattern": 5}"#, json!([]), &["error wrong-type 1:81"]);
+        assertion(r#"{"type": "file_exists", "path": 5}"#, json!([]), &["error wrong-type 1:84"]);
+        assertion(r#"{"type": "script", "command": ["a", 5]}"#, json!([]), &["error wrong-type 1:88"]);
+        assertion(r#"{"type": "script", "command": {"a": 5}}"#, json!([]), &["error wrong-type 1:82"]);
+        for nothing in [
+            r#"{"name": "n", "type": "contains"}"#,
+            r#"{"name": "n", "type": "not_contains", "value": null}"#,
+            r#"{"name": "n", "type": "contains", "values": []}"#,
+            r#"{"name": "n", "type": "regex"}"#,
+            r#"{"name": "n", "type": "transcript_regex", "expect": "absent"}"#,
+            r#"{"name": "n", "type": "file_contains", "path": "a"}"#,
+            r#"{"name": "n", "type": "json"}"#,
+            r#"{"type": "file_exists"}"#,
+            r#"{"type": "script"}"#,
+        ] {
+            assertion(nothing, json!([]), &["error unknown-assertion 1:52"]);
+        }
+        for kind in ["file_exists", "script"] {
+            assertion(
+                &format!(r#"{{"name": "The report is there", "type": "{kind}"}}"#),
+                json!([{"judge": "The report is there", "id": "The report is there"}]),
+                &["notice judged-assertion 1:52"],
+            );
+        }
+        assertion(
+            r#"{"type": "file_exists", "path": "a.md"}"#,
+            json!([{"file": {"path": "a.md"}, "id": "file-a-md"}]),
+            &[],
+        );
+        assertion(
+            r#"{"type": "file_exists", "path": "a.md", "expect": "absent", "name": "n"}"#,
+            json!([{"file": {"path": "a.md", "exists": false}, "id": "n"}]),
+            &[],
+        );
+        assertion(
+            r#"{"type": "file_contains", "path": "a.md", "value": "x"}"#,
+            json!([{"file": {"path": "a.md", "contains": ["x"]}, "id": "file-a-md-x"}]),
+            &[],
+        );
+        assertion(r#"{"type": "file_exists", "path": "/a"}"#, json!([]), &["error escaping-path 1:84"]);
+        assertion(
+            r#"{"name": "n", "type": "semantic", "text": "It is so."}"#,
+            json!([{"judge": "It is so.", "id": "n"}]),
+            &[],
+        );
+        assertion(
+            r#"{"name": "n", "type": "layout", "check": "look at the top", "description": "It is so"}"#,
+            json!([{"judge": "It is so (look at the top)", "id": "n"}]),
+            &["notice judged-assertion 1:52"],
+        );
+        assertion(
+            r#"{"name": "has-a-table", "required": false}"#,
+            json!([{"judge": "has-a-table", "id": "has-a-table", "required": false}]),
+            &[],
+        );
+        assertion(
+            r#"{"name": "n", "type": "contains", "description": "Says v"}"#,
+            json!([{"judge": "Says v", "id": "n"}]),
+            &["notice judged-assertion 1:52"],
+        );
+        assertion(
+            r#"{"name": "n", "type": "json_valid", "path": "a.json"}"#,
+            json!([{"judge": "An assertion of type json_valid with path \"a.json\" holds.", "id": "n"}]),
+            &["notice judged-assertion 1:52"],
+        );
+        assertion(
+            r#"{"type": "file", "value": {"path": "a.md", "matches": "x"}, "name": "n", "weight": 3}"#,
+            json!([{"file": {"path": "a.md", "matches": "x"}, "id": "n"}]),
+            &["warning unknown-key 1:125"],
+        );
+        assertion(
+            r#"{"name": "n", "type": "transcript_regex", "pattern": "x", "expect": "sometimes"}"#,
+            json!([]),
+            &["error unknown-value 1:120"],
+        );
+    }
+
+    /// These two are checks where there are such checks, and sentences for the judge where not.
+    #[test]
+    fn assertions_about_the_run() {
+        let transcript =
+            r#"{"name": "n", "type": "transcript_regex", "pattern": "rm -rf", "expect": "absent"}"#;
+        let script =
+            r#"{"name": "n", "type": "script", "command": ["test", "-f", "a b"], "expect_exit_code": 1}"#;
+        let judged: &[&str] = &["notice judged-assertion 1:52"];
+        match rule_kind("transcript") {
+            Some(_) => assertion(
+                transcript,
+                json!([{"transcript": {"pattern": "rm -rf", "expect": "absent"}, "id": "n"}]),
+                &[],
+            ),
+            None => assertion(
+                transcript,
+                json!([{"judge": "The transcript does not match the regular expression /rm -rf/.", "id": "n"}]),
+                judged,
+            ),
+        }
+        let command = "(test -f 'a b'\n); test $? -eq 1";
+        match rule_kind("command") {
+            Some(_) => assertion(script, json!([{"command": command, "id": "n"}]), &[]),
+            None => assertion(
+                script,
+                json!([{"judge": format!("In the workspace, the command `{command}` would succeed."), "id": "n"}]),
+                judged,
+            ),
+        }
+    }
+
+    #[test]
+    fn expectations_and_assertions_add_up_and_ids_are_text() {
+        let text = r#"{"skill_name": "s", "evals": [
+            {"id": 7, "prompt": "p", "expectations": ["a"], "assertions": ["a", "b"], "expected_output": "o"}]}"#;
+        let suite = check(text, &[]).expect("a suite");
+        let case = &suite.cases[0];
+        let ids: Vec<&str> = case.checks.iter().map(|check| check.id.as_str()).collect();
+        assert_eq!((case.id.as_str(), ids), ("7", vec!["a", "a-2", "b"]));
+        assert_eq!(case.context.as_deref(), Some("o"));
+        assert_eq!(suite.defaults.arms, [Arm::WithSkill, Arm::WithoutSkill]);
+    }
+}

@@ -1,0 +1,598 @@
+//! skill-test: suites that measure when skills are activated, and when not.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::reading::{self, Hint, Ids, Kept, slug};
+use super::told_apart::{self, Format};
+use super::{Dialect, Fit, Place, Raised};
+use practicum_core::model::{Case, Check, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
+use practicum_core::tree::{Data, Node, Object, Source, closest};
+
+pub(super) mod plugins;
+mod raise;
+mod schema;
+
+pub struct SkillTest;
+
+const NAME: &str = "skill-test";
+
+/// How often a case runs when the suite does not say, and the most it may say.
+const RUNS: u32 = 5;
+const MOST_RUNS: u32 = 20;
+
+/// The key of the suite's meta that holds what its skills say beyond their cases.
+const SKILLS: &str = "skills";
+
+/// The keys of a listed case that hold statements for a judge, and what the judge should know.
+const BEHAVIOUR: &str = "expected_behavior";
+const TRUTH: &str = "ground_truth";
+
+/// The group and id prefix of cases that no skill may answer.
+const NEGATIVE: &str = "negative";
+
+impl Dialect for SkillTest {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        told_apart::fit(source, Format::SkillTest)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
+    }
+
+    fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {
+        raise::raise(suite)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut reader = Reader { ids: Ids::default(), kept: Kept::refusing_unread_cases() };
+        if source.root.has("cases") && source.root.has("skills") {
+            diagnostics.error_help(
+                "contradiction",
+                source.root.span,
+                "the suite has \"skills\" with their cases and \"cases\" beside them; only one of them can be read",
+                "move the cases to the \"test_cases\" of their skill, or to \"negative_cases\"",
+            );
+            return None;
+        }
+        let suite = match &source.root.data {
+            Data::List(items) => reader.array(items, source, diagnostics),
+            _ if source.root.has("cases") => reader.flat(source, place, diagnostics)?,
+            _ => reader.nested(source, diagnostics)?,
+        };
+        if suite.cases.is_empty() && !diagnostics.has_errors() {
+            diagnostics.error(
+                "no-cases",
+                source.root.span,
+                "there are no cases; a suite without cases proves nothing",
+            );
+        }
+        let found = plugins::find(suite.skills, source, place, diagnostics);
+        Some(Suite {
+            skills: found.skills,
+            rivals: found.rivals,
+            plugins: found.plugins,
+            defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() },
+            ..suite
+        })
+    }
+}
+
+struct Reader {
+    ids: Ids,
+    kept: Kept,
+}
+
+/// A skill as the file names it.
+struct Named<'n> {
+    name: &'n str,
+    plugin: Option<&'n str>,
+    cases: &'n [Node],
+    /// Cases in which this skill must not be activated.
+    negative: &'n [Node],
+    more: BTreeMap<String, Value>,
+}
+
+impl Reader {
+    /// Skills with their cases, and cases that none of them may answer.
+    fn nested(&mut self, source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut file = Object::new(&source.root, "the suite", diagnostics)?;
+        let name = file.required_text("name", diagnostics).map(str::to_owned);
+        let description = file.text("description", diagnostics).map(str::to_owned);
+        let run = runs(&mut file, diagnostics);
+        let nodes = file.list("skills", diagnostics).unwrap_or_default();
+        if nodes.is_empty() {
+            diagnostics.error_help(
+                "no-skill",
+                file.given("skills").map_or(file.span, |node| node.span),
+                "there are no skills, so there is nothing to activate",
+                "list at least one under \"skills\"",
+            );
+        }
+        let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
+        let mut meta = self.kept.rest(&file, "the suite", diagnostics);
+        let skills: Vec<Named<'_>> = nodes.iter().filter_map(|node| self.skill(node, diagnostics)).collect();
+        let more: Map<String, Value> = skills
+            .iter()
+            .filter(|skill| !skill.more.is_empty())
+            .map(|skill| (skill.name.to_owned(), json!(skill.more)))
+            .collect();
+        if !more.is_empty() {
+            meta.insert(SKILLS.to_owned(), Value::Object(more));
+        }
+        let mut cases = Vec::new();
+        for skill in &skills {
+            let subject = [skill.name.to_owned()];
+            for (nodes, labels) in [(skill.cases, &LABELS[..]), (skill.negative, NEGATIVE_LABELS)] {
+                cases.extend(
+                    nodes
+                        .iter()
+                        .filter_map(|node| self.case(node, skill.name, &subject, labels, diagnostics)),
+                );
+            }
+        }
+        let mut all: Vec<String> = Vec::new();
+        for skill in &skills {
+            if !all.iter().any(|name| name == skill.name) {
+                all.push(skill.name.to_owned());
+            }
+        }
+        cases.extend(
+            negative.iter().filter_map(|node| self.case(node, NEGATIVE, &all, NEGATIVE_LABELS, diagnostics)),
+        );
+        Some(Suite {
+            description,
+            skills: distinct(skills.iter().map(|skill| (skill.name, skill.plugin))),
+            cases,
+            run,
+            meta,
+            ..reading::blank_suite(NAME, source, name?)
+        })
+    }
+
+    fn skill<'n>(&mut self, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Named<'n>> {
+        let mut skill = Object::new(node, "a skill", diagnostics)?;
+        let name = skill.required_text("name", diagnostics);
+        let plugin = skill.required_text("plugin", diagnostics);
+        let cases = skill.list("test_cases", diagnostics);
+        if skill.given("test_cases").is_none() {
+            skill.missing("test_cases", diagnostics);
+        }
+        let negative = skill.list("negative_cases", diagnostics).unwrap_or_default();
+        let more = self.kept.rest(&skill, "a skill", diagnostics);
+        Some(Named { name: name?, plugin, cases: cases.unwrap_or_default(), negative, more })
+    }
+
+    fn case(
+        &mut self,
+        node: &Node,
+        group: &str,
+        subject: &[String],
+        labels: &[(&str, Expect)],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Case> {
+        let mut case = Object::new(node, "a case", diagnostics)?;
+        let prompt = reading::either_text(&mut case, ["prompt", "input"], diagnostics);
+        let checks = self.expected(&mut case, subject, labels, diagnostics);
+        let note = case.text("rationale", diagnostics).map(str::to_owned);
+        let id = match case.given("id") {
+            Some(_) => self.ids.given(&mut case, diagnostics),
+            None => prompt.map(|prompt| self.ids.derive(&format!("{group}/{}", slug(prompt, "case")))),
+        };
+        let meta = self.kept.rest(&case, "a case", diagnostics);
+        Some(Case {
+            group: Some(group.to_owned()),
+            note,
+            checks: checks?,
+            meta,
+            ..reading::blank_case(id?, prompt?.to_owned())
+        })
+    }
+
+    /// The documented label, or one of the other keys that say the same. Both at once must agree.
+    fn expected(
+        &mut self,
+        case: &mut Object<'_>,
+        subject: &[String],
+        labels: &[(&str, Expect)],
+        diagnostics: &mut Diagnostics,
+    ) -> Option<Vec<Check>> {
+        let other = reading::expected_activation(case, subject, diagnostics);
+        let label = case.given("expectation");
+        if label.is_none() && other.given {
+            return Some(other.checks).filter(|checks| !checks.is_empty());
+        }
+        let checks = vec![reading::activation(subject.to_vec(), expectation(case, labels, diagnostics)?)];
+        if other.given && other.checks != checks {
+            diagnostics.error_help(
+                "contradiction",
+                label.map(|node| node.span),
+                "\"expectation\" and another key of this case do not say the same of activation",
+                "keep one of them",
+            );
+        }
+        Some(checks)
+    }
+
+    /// One skill, and a list of cases about it. Cases that it may not answer may stand apart here too.
+    fn flat(&mut self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut file = Object::new(&source.root, "the suite", diagnostics)?;
+        let name = file.text("name", diagnostics).map(str::to_owned);
+        let description = file.text("description", diagnostics).map(str::to_owned);
+        let run = runs(&mut file, diagnostics);
+        // Where nothing is said, the file lies with the skill that it is about.
+        let named = ["skill", "skill_name"].into_iter().any(|key| file.given(key).is_some());
+        let skill = match named {
+            true => reading::either_text(&mut file, ["skill", "skill_name"], diagnostics).map(|name| {
+                let hint = Hint { name, span: source.root.span, decides: true };
+                let beside =
+                    reading::skill_beside(source.folder(), place, Some(hint), &mut Diagnostics::default());
+                let path = beside.path.filter(|_| beside.name == name);
+                SkillRef { name: name.to_owned(), path, plugin: None }
+            }),
+            false => Some(reading::skill_beside(source.folder(), place, None, &mut Diagnostics::default())),
+        };
+        let plugin = file.text("plugin", diagnostics).map(str::to_owned);
+        let nodes = file.list("cases", diagnostics).unwrap_or_default();
+        let negative = file.list("negative_cases", diagnostics).unwrap_or_default();
+        let meta = self.kept.rest(&file, "the suite", diagnostics);
+        let subject = [skill.as_ref().map(|skill| skill.name.clone()).unwrap_or_default()];
+        let mut cases: Vec<Case> = nodes
+            .iter()
+            .filter_map(|node| self.case(node, &subject[0], &subject, &LABELS, diagnostics))
+            .collect();
+        cases.extend(
+            negative
+                .iter()
+                .filter_map(|node| self.case(node, NEGATIVE, &subject, NEGATIVE_LABELS, diagnostics)),
+        );
+        Some(Suite {
+            description,
+            skills: vec![SkillRef { plugin, ..skill? }],
+            cases,
+            run,
+            meta,
+            ..reading::blank_suite(NAME, source, name.unwrap_or_else(|| stem(source)))
+        })
+    }
+
+    /// Inputs with the skill that each should activate, or null.
+    fn array(&mut self, items: &[Node], source: &Source, diagnostics: &mut Diagnostics) -> Suite {
+        let named = items.iter().filter_map(|item| item.get("expected_skill")?.as_text());
+        let skills = distinct(named.filter(|name| !name.trim().is_empty()).map(|name| (name, None)));
+        let all: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
+        if all.is_empty() {
+            diagnostics.error_help(
+                "no-skill",
+                source.root.span,
+                "no case names a skill, so there is nothing that could fire",
+                "name one in \"expected_skill\"",
+            );
+        }
+        let cases = items.iter().filter_map(|node| self.item(node, &all, diagnostics)).collect();
+        Suite { skills, cases, ..reading::blank_suite(NAME, source, stem(source)) }
+    }
+
+    fn item(&mut self, node: &Node, all: &[String], diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut item = Object::new(node, "a case", diagnostics)?;
+        let other = ["query", "question"].into_iter().find(|key| node.has(key)).unwrap_or("prompt");
+        let input = reading::either_text(&mut item, ["input", other], diagnostics);
+        let note = item.text("rationale", diagnostics).map(str::to_owned);
+        let name = item.get("expected_skill").and_then(Node::as_text).map(str::trim);
+        let name = name.filter(|name| !name.is_empty());
+        let about = name.map_or_else(|| all.to_vec(), |name| vec![name.to_owned()]);
+        let expected = reading::expected_activation(&mut item, &about, diagnostics);
+        if !expected.given {
+            item.missing("expected_skill", diagnostics);
+        }
+        let group = name.unwrap_or(NEGATIVE);
+        let mut checks = expected.checks;
+        let nothing = checks.is_empty();
+        // Some people say in the same place what the agent should do beside.
+        let mut statements = Ids::default();
+        for (text, span) in item.texts(BEHAVIOUR, diagnostics).unwrap_or_default() {
+            match text.trim().is_empty() {
+                true => diagnostics.error("empty-text", span, "an expected behaviour must not be blank"),
+                false => checks.push(reading::judged(statements.derive(&slug(text, "behaviour")), text)),
+            }
+        }
+        let context = item.text(TRUTH, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        let id = match item.given("id") {
+            Some(_) => self.ids.given(&mut item, diagnostics),
+            None => input.map(|input| self.ids.derive(&format!("{group}/{}", slug(input, "case")))),
+        };
+        let meta = self.kept.rest(&item, "a case", diagnostics);
+        Some(Case {
+            group: Some(group.to_owned()),
+            note,
+            checks: Some(checks).filter(|_| !nothing)?,
+            context,
+            meta,
+            ..reading::blank_case(id?, input?.to_owned())
+        })
+    }
+}
+
+/// What a case may expect: the documented label first, then the spellings people use.
+const LABELS: [(&str, Expect); 11] = [
+    ("must_activate", Expect::Must),
+    ("must_trigger", Expect::Must),
+    ("must_pass", Expect::Must),
+    ("must", Expect::Must),
+    ("should_not_activate", Expect::MustNot),
+    ("should_not_trigger", Expect::MustNot),
+    ("must_fail", Expect::MustNot),
+    ("should_not", Expect::MustNot),
+    ("must_not", Expect::MustNot),
+    ("acceptable", Expect::Either),
+    ("ok", Expect::Either),
+];
+
+const LABELS_IN_WORDS: &str = "it may be must_activate, should_not_activate or acceptable";
+
+/// The same for cases that no skill may answer.
+const NEGATIVE_LABELS: &[(&str, Expect)] = LABELS.split_at(4).1.split_at(5).0;
+
+fn expectation(
+    case: &mut Object<'_>,
+    labels: &[(&str, Expect)],
+    diagnostics: &mut Diagnostics,
+) -> Option<Expect> {
+    let node = case.given("expectation");
+    let span: Option<Span> = node.map(|node| node.span);
+    if let Some(node) = node.filter(|node| node.as_text().is_none()) {
+        let message = format!("\"expectation\" must be a label, not {}", node.what());
+        diagnostics.error_help("wrong-type", node.span, message, LABELS_IN_WORDS);
+        return None;
+    }
+    let label = case.required_text("expectation", diagnostics)?;
+    let normal = label.trim().to_lowercase().replace(['-', ' '], "_");
+    if let Some((_, expect)) = labels.iter().find(|(known, _)| *known == normal) {
+        return Some(*expect);
+    }
+    let known: Vec<&str> = labels.iter().map(|(label, _)| *label).collect();
+    let elsewhere = LABELS.iter().any(|(known, _)| *known == normal);
+    let (message, help) = if elsewhere {
+        let message = format!("a negative case cannot be \"{label}\": none of the skills may answer it");
+        (message, "write should_not_activate, or move the case to the skill that may".to_owned())
+    } else {
+        // A label of the opposite meaning may look alike, and is never what was meant.
+        let negated = |label: &str| label.split('_').any(|word| word == "not" || word == "fail");
+        let alike: Vec<&str> = known.into_iter().filter(|known| negated(known) == negated(&normal)).collect();
+        let help = closest(&normal, &alike)
+            .map_or_else(|| LABELS_IN_WORDS.to_owned(), |known| format!("did you mean \"{known}\"?"));
+        (format!("\"expectation\" cannot be \"{label}\""), help)
+    };
+    diagnostics.error_help("unknown-value", span, message, help);
+    None
+}
+
+/// How often each case runs, as far as the suite says.
+fn runs(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> RunPolicy {
+    let repeat = file.int("runs_per_case", 1, i64::from(MOST_RUNS), diagnostics);
+    RunPolicy { repeat: repeat.and_then(|n| u32::try_from(n).ok()), ..RunPolicy::default() }
+}
+
+fn distinct<'n>(skills: impl IntoIterator<Item = (&'n str, Option<&'n str>)>) -> Vec<SkillRef> {
+    let mut distinct: Vec<SkillRef> = Vec::new();
+    for (name, plugin) in skills {
+        let plugin = plugin.map(str::to_owned);
+        if !distinct.iter().any(|known| known.name == name && known.plugin == plugin) {
+            distinct.push(SkillRef { name: name.to_owned(), path: None, plugin });
+        }
+    }
+    distinct
+}
+
+fn stem(source: &Source) -> String {
+    source.path.file_stem().map_or_else(|| NAME.to_owned(), |stem| stem.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+    use practicum_core::model::{CheckKind, PassRule};
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&SkillTest, "suite.json", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            ("{}", &["error missing-key 1:1", "error no-skill 1:1"] as &[&str]),
+            (r#"{"name": " ", "skills": []}"#, &["error empty-text 1:10", "error no-skill 1:25"]),
+            (
+                r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []}]}"#,
+                &["error no-cases 1:1"],
+            ),
+            (
+                r#"{"name": "n", "skills": [{}, 3]}"#,
+                &[
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error wrong-type 1:30",
+                ],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 0, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must_activate"}]}]}"#,
+                &["error out-of-range 1:32"],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 21, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must_activate"}]}]}"#,
+                &["error out-of-range 1:32"],
+            ),
+            (
+                r#"{"name": "n", "runs_per_case": 2.5, "skills": [{"name": "s", "plugin": "p", "test_cases": [{"prompt": "", "expectation": "must_activat"}, {}]}]}"#,
+                &[
+                    "error wrong-type 1:32",
+                    "error empty-text 1:103",
+                    "error unknown-value 1:122",
+                    "error missing-key 1:139",
+                    "error missing-key 1:139",
+                ],
+            ),
+            (
+                r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []}], "negative_cases": [{"prompt": "x", "expectation": "must_activate"}, {"prompt": "y", "expectation": "acceptable"}]}"#,
+                &["error unknown-value 1:125", "error unknown-value 1:174"],
+            ),
+            (r#"{"skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"skill": "s", "cases": [], "negative_cases": [{"prompt": "x", "expectation": "should_not_activate"}]}"#,
+                &[],
+            ),
+            (
+                r#"{"skill": "s", "cases": [], "negative_cases": [{"prompt": "x", "expectation": "must_activate"}]}"#,
+                &["error unknown-value 1:79"],
+            ),
+            (
+                r#"{"cases": [{"id": "a", "prompt": "x", "expectation": "must"}, {"id": "a", "prompt": "x", "expectation": "must"}]}"#,
+                &["error duplicate-id 1:70"],
+            ),
+            (r#"[{"input": "x", "expected_skill": null}]"#, &["error no-skill 1:1"]),
+            (
+                r#"[{"input": "x", "expected_skill": "s"}, {"input": "y"}, {"expected_skill": 3}, 4]"#,
+                &[
+                    "error missing-key 1:41",
+                    "error missing-key 1:57",
+                    "error wrong-type 1:76",
+                    "error wrong-type 1:80",
+                ],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn every_seen_spelling_of_a_label() {
+        for (labels, expect) in [
+            (
+                &["must_activate", "must_trigger", "must_pass", "must", "MUST", "must-activate"] as &[&str],
+                Expect::Must,
+            ),
+            (
+                &["should_not_activate", "should_not_trigger", "must_fail", "should_not", "must_not"],
+                Expect::MustNot,
+            ),
+            (&["acceptable", "ok"], Expect::Either),
+        ] {
+            for label in labels {
+                let text =
+                    format!(r#"{{"skill": "s", "cases": [{{"prompt": "p", "expectation": "{label}"}}]}}"#);
+                let suite = check(&text, &[]).expect("a suite");
+                assert_eq!(
+                    suite.cases[0].checks,
+                    [reading::activation(vec!["s".to_owned()], expect)],
+                    "{label}"
+                );
+                assert_eq!(suite.cases[0].pass_when, PassRule::EveryRequiredCheck);
+            }
+        }
+    }
+
+    #[test]
+    fn a_label_that_is_none_is_never_taken_for_its_opposite() {
+        let help = |label: &str| {
+            let text = format!(r#"{{"skill": "s", "cases": [{{"prompt": "p", "expectation": {label}}}]}}"#);
+            let source = testing::parse("/nowhere/suite.json".into(), &text);
+            let (_, found) = testing::lower(&SkillTest, &source, &testing::place(Path::new("/nowhere")));
+            let problem =
+                found.iter().find(|problem| problem.severity == practicum_core::model::Severity::Error);
+            problem.and_then(|problem| problem.help.clone()).unwrap_or_default()
+        };
+        for (label, expected) in [
+            (r#""must_activat""#, "did you mean \"must_activate\"?"),
+            (r#""should_not_activat""#, "did you mean \"should_not_activate\"?"),
+            (r#""accept""#, "did you mean \"acceptable\"?"),
+            (r#""should_activate""#, LABELS_IN_WORDS),
+            ("true", LABELS_IN_WORDS),
+        ] {
+            assert_eq!(help(label), expected, "{label}");
+        }
+    }
+
+    #[test]
+    fn a_negative_case_forbids_every_skill() {
+        for text in [
+            r#"{"name": "n", "skills": [
+                {"name": "a", "plugin": "p", "test_cases": [{"prompt": "x", "expectation": "must"}]},
+                {"name": "b", "plugin": "p", "test_cases": []}, {"name": "a", "plugin": "q", "test_cases": []}],
+                "negative_cases": [{"prompt": "y", "expectation": "should_not"}]}"#,
+            r#"[{"input": "x", "expected_skill": "a"}, {"input": "y", "expected_skill": null},
+                {"input": "z", "expected_skill": "b"}]"#,
+        ] {
+            let suite = check(text, &[]).expect("a suite");
+            let forbidden: Vec<&[String]> = suite
+                .cases
+                .iter()
+                .filter(|case| case.group.as_deref() == Some(NEGATIVE))
+                .map(|case| match &case.checks[0].kind {
+                    CheckKind::Activation(activation) => activation.skills.as_slice(),
+                    CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => &[],
+                })
+                .collect();
+            assert_eq!(forbidden, [["a".to_owned(), "b".to_owned()]]);
+            assert_eq!((suite.run.repeat, suite.defaults.repeat), (None, Some(5)));
+        }
+    }
+
+    #[test]
+    fn skills_are_looked_for_where_the_user_says_then_beside_the_suite() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        for skill in ["plugins/p/skills/s", "plugins/q/skills/s", "plugins/single", "mine/p/skills/s"] {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join("SKILL.md"), "text").expect("write");
+        }
+        let suite = |plugin: &str, name: &str, plugins: Option<&str>| {
+            let text = format!(
+                r#"{{"name": "n", "skills": [{{"name": "{name}", "plugin": "{plugin}", "test_cases": []}}]}}"#
+            );
+            let source = testing::parse(root.join("evals/suite.json"), &text);
+            let place = Place {
+                root: root.join("evals"),
+                project: root.join("evals"),
+                plugins: plugins.map(Into::into),
+                skill: None,
+            };
+            let suite = testing::lower(&SkillTest, &source, &place).0.expect("a suite");
+            let inside = |skill: &SkillRef| {
+                let path = skill.path.as_ref()?.strip_prefix(root).ok()?;
+                Some(path.to_string_lossy().into_owned())
+            };
+            (inside(&suite.skills[0]), suite.rivals.iter().filter_map(inside).collect::<Vec<_>>())
+        };
+        let (p, q, single) = ("plugins/p/skills/s", "plugins/q/skills/s", "plugins/single");
+        let some = |path: &str| Some(path.to_owned());
+        // A room has place for one skill of a name.
+        for plugins in [None, Some("../plugins")] {
+            assert_eq!(suite("p", "s", plugins), (some(p), vec![single.to_owned()]));
+            assert_eq!(suite("q", "s", plugins), (some(q), vec![single.to_owned()]));
+            assert_eq!(suite("single", "single", plugins), (some(single), vec![p.to_owned()]));
+        }
+        assert_eq!(suite("p", "s", Some("../mine")), (some("mine/p/skills/s"), vec![]));
+        let mine = root.join("mine");
+        assert_eq!(suite("p", "s", mine.to_str()), (some("mine/p/skills/s"), vec![]));
+        assert_eq!(suite("r", "s", None).0, None);
+        // Whoever says where they are does not mean any others.
+        assert_eq!(suite("p", "s", Some("../nowhere")), (None, vec![]));
+
+        let both = r#"{"name": "n", "skills": [{"name": "s", "plugin": "p", "test_cases": []},
+            {"name": "s", "plugin": "q", "test_cases": []}, {"name": "s", "plugin": "q", "test_cases": []}]}"#;
+        let source = testing::parse(root.join("evals/suite.json"), both);
+        let place =
+            Place { root: root.join("evals"), project: root.join("evals"), plugins: None, skill: None };
+        let said = testing::lower(&SkillTest, &source, &place).1;
+        let errors = said.iter().filter(|said| said.code == "same-name-skills").count();
+        assert_eq!(errors, 1, "{said:?}");
+    }
+}

@@ -1,0 +1,260 @@
+//! Where the skills of a suite lie, and which others lie there too.
+
+use std::path::{Path, PathBuf};
+
+use super::super::Place;
+use super::super::reading::{self, is_skill};
+use practicum_core::model::{Diagnostics, SkillRef, Span};
+use practicum_core::tree::{Node, Source};
+use practicum_skills::skill::{Plugin, PluginError, Skill, plugins_in, tidy};
+
+pub struct Found {
+    pub skills: Vec<SkillRef>,
+    /// The others, which are staged too, because which one is picked is the question.
+    pub rivals: Vec<SkillRef>,
+    /// The folders of the plugins that they lie in.
+    pub plugins: Vec<PathBuf>,
+}
+
+/// The skills in one place, and the plugins that hold them, if it holds plugins.
+#[derive(Default)]
+struct Shelf {
+    skills: Vec<Shelved>,
+    plugins: Vec<PathBuf>,
+    /// Plugins that cannot be loaded, in words.
+    broken: Vec<String>,
+}
+
+/// A skill by all names that a suite may give it and its plugin.
+struct Shelved {
+    skill: SkillRef,
+    names: Vec<String>,
+    plugins: Vec<String>,
+}
+
+impl Shelved {
+    fn is(&self, wanted: &SkillRef) -> bool {
+        self.names.contains(&wanted.name)
+            && wanted.plugin.as_ref().is_none_or(|plugin| self.plugins.contains(plugin))
+    }
+}
+
+/// More folders than this in one place are not plugins.
+const MOST: usize = 1000;
+
+pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Found {
+    let Shelf { skills: here, plugins, broken } = shelf(source.folder(), place);
+    for told in broken {
+        diagnostics.warning("broken-plugin", None, told);
+    }
+    let mut skills = Vec::new();
+    for skill in wanted {
+        let fits = |on_shelf: &&Shelved| on_shelf.is(&skill);
+        // A skills folder has no plugins to tell apart, so the name alone decides there.
+        let by_name =
+            |on_shelf: &&Shelved| on_shelf.names.contains(&skill.name) && on_shelf.skill.plugin.is_none();
+        if let Some(path) = named_by_user(&skill.name, place) {
+            skills.push(SkillRef { path: Some(path), ..skill });
+            continue;
+        }
+        match here.iter().find(fits).or_else(|| here.iter().find(by_name)) {
+            Some(on_shelf) => skills.push(SkillRef { path: on_shelf.skill.path.clone(), ..skill }),
+            // The file lies with it.
+            None if skill.path.is_some() => skills.push(skill),
+            None => {
+                let of = skill
+                    .plugin
+                    .as_ref()
+                    .map_or_else(String::new, |plugin| format!(" of plugin \"{plugin}\""));
+                let help = match &place.plugins {
+                    Some(named) => {
+                        format!("CLAUDE_1337_PLUGINS says that plugins are in {}", named.display())
+                    }
+                    None => {
+                        "say where the plugins are with CLAUDE_1337_PLUGINS (default ../plugins)".to_owned()
+                    }
+                };
+                let message = format!("the skill \"{}\"{of} was not found", skill.name);
+                diagnostics.warning_help("skill-not-found", said(&source.root, &skill.name), message, help);
+                skills.push(skill);
+            }
+        }
+    }
+    leave_out_copies(&mut skills, &source.root, diagnostics);
+    let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
+    let here = here.into_iter().map(|on_shelf| on_shelf.skill);
+    for other in here.filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
+        let taken = skills.iter().chain(&rivals).any(|skill| skill.name == other.name);
+        if taken { namesakes.push(other) } else { rivals.push(other) }
+    }
+    tell_namesakes(&skills, &namesakes, &source.root, diagnostics);
+    Found { skills, rivals, plugins }
+}
+
+/// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
+/// with the others there. Where not exactly one is called so, those that are, each with its plugin.
+pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec<String>> {
+    let Shelf { skills: here, plugins, .. } = shelf(folder, place);
+    let (plugin, bare) = match name.split_once(':') {
+        Some((plugin, bare)) => (Some(plugin.to_owned()), bare),
+        None => (None, name),
+    };
+    let wanted = SkillRef { name: bare.to_owned(), path: None, plugin };
+    let found: Vec<usize> =
+        here.iter().enumerate().filter(|(_, on_shelf)| on_shelf.is(&wanted)).map(|(at, _)| at).collect();
+    let [at] = found.as_slice() else {
+        let full_name = |at: &usize| match &here[*at].skill {
+            SkillRef { plugin: Some(plugin), .. } => format!("{plugin}:{bare}"),
+            SkillRef { plugin: None, .. } => bare.to_owned(),
+        };
+        return Err(found.iter().map(full_name).collect());
+    };
+    let at = *at;
+    let mut here: Vec<SkillRef> = here.into_iter().map(|on_shelf| on_shelf.skill).collect();
+    let skill = here.remove(at);
+    let mut names = vec![skill.name.clone()];
+    here.retain(|rival| {
+        let is_new = !names.contains(&rival.name);
+        names.push(rival.name.clone());
+        is_new
+    });
+    Ok(Found { skills: vec![skill], rivals: here, plugins })
+}
+
+/// Leaves out listed skills that an earlier one of the same name is a copy of: what is tested is clear.
+fn leave_out_copies(skills: &mut Vec<SkillRef>, root: &Node, diagnostics: &mut Diagnostics) {
+    let read = |skill: &SkillRef| Skill::read(skill.path.as_deref()?).ok();
+    let mut kept: Vec<SkillRef> = Vec::new();
+    for skill in std::mem::take(skills) {
+        let is_copy = |earlier: &&SkillRef| {
+            let both = read(earlier).zip(read(&skill));
+            earlier.name == skill.name
+                && earlier.path != skill.path
+                && both.is_some_and(|(one, other)| one.is_copy_of(&other))
+        };
+        match kept.iter().find(is_copy).and_then(|earlier| earlier.path.as_ref()) {
+            Some(staged) => {
+                let message = format!(
+                    "two skills are called \"{}\" and hold the same: {} is staged",
+                    skill.name,
+                    staged.display()
+                );
+                diagnostics.warning("same-name-skills", said(root, &skill.name), message);
+            }
+            None => kept.push(skill),
+        }
+    }
+    *skills = kept;
+}
+
+/// A room has place for one skill of a name.
+fn tell_namesakes(skills: &[SkillRef], namesakes: &[SkillRef], root: &Node, diagnostics: &mut Diagnostics) {
+    let of = |skill: &SkillRef| skill.plugin.clone().unwrap_or_else(|| "no plugin".to_owned());
+    for (at, skill) in skills.iter().enumerate() {
+        let earlier = skills[..at].iter().find(|earlier| earlier.name == skill.name);
+        if let Some(earlier) = earlier.filter(|earlier| earlier.path != skill.path) {
+            diagnostics.error_help(
+                "same-name-skills",
+                said(root, &skill.name),
+                format!("two skills are called \"{}\", of {} and of {}", skill.name, of(earlier), of(skill)),
+                "an agent cannot have both; write a suite for each",
+            );
+        }
+    }
+    for rival in namesakes {
+        let message =
+            format!("there is another skill \"{}\", of {}; it is not staged", rival.name, of(rival));
+        diagnostics.notice("same-name-rival", said(root, &rival.name), message);
+    }
+}
+
+/// The skill that the user says the evals are of, if a suite means that one.
+fn named_by_user(name: &str, place: &Place) -> Option<PathBuf> {
+    let path = place.skill.as_deref()?;
+    Skill::read(path).is_ok_and(|skill| skill.name == name).then(|| tidy(path))
+}
+
+/// Where a suite first names a skill, in any of its shapes.
+fn said(root: &Node, name: &str) -> Option<Span> {
+    let below = |key: &str| root.get(key).and_then(Node::as_list).unwrap_or_default().iter();
+    let nested = below("skills").filter_map(|skill| skill.get("name"));
+    let cases = below("cases").chain(root.as_list().unwrap_or_default());
+    let flat = cases.filter_map(|case| case.get("expected_skill").or_else(|| case.get("skill")));
+    let mut named = nested.chain(root.get("skill")).chain(flat);
+    named.find(|node| node.as_text().is_some_and(|text| text.trim() == name)).map(|node| node.span)
+}
+
+/// All skills where the user says that the plugins are, seen from the suite's folder or the current one; else
+/// in the first place that has any: beside either of them, beside or in the project, a marketplace that the
+/// project is, a skills folder.
+fn shelf(folder: &Path, place: &Place) -> Shelf {
+    let filled = |shelf: &Shelf| !shelf.skills.is_empty();
+    if let Some(named) = &place.plugins {
+        let mut places = [folder.join(named), named.clone()].map(|root| in_plugins(&tidy(&root))).into_iter();
+        return places.find(filled).unwrap_or_default();
+    }
+    let here = std::path::absolute("../plugins").ok();
+    let beside = [folder.join("../plugins")].into_iter().chain(here);
+    let of_project = [place.project.join("../plugins"), place.project.join("plugins")];
+    let plugins = beside.chain(of_project).map(|root| in_plugins(&tidy(&root)));
+    let marketplace = place.project.join(".claude-plugin/marketplace.json").is_file();
+    let plugins = plugins.chain(marketplace.then(|| in_plugins(&tidy(&place.project))));
+    let homes = [
+        folder.join("skills"),
+        folder.join("../skills"),
+        place.project.join("skills"),
+        place.project.join(".claude/skills"),
+    ];
+    let skills = homes.iter().map(|home| in_skills(&tidy(home)));
+    plugins.chain(skills).find(filled).unwrap_or_default()
+}
+
+fn in_plugins(root: &Path) -> Shelf {
+    let mut shelf = Shelf::default();
+    for (name, path) in plugins_in(root) {
+        let folder = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let mut plugins = vec![folder, name];
+        let found: Vec<(PathBuf, Option<String>)> = match Plugin::read(&path) {
+            Ok(plugin) => {
+                plugins.insert(0, plugin.name.clone());
+                let linked = plugin.linked_skills().into_iter().map(|folder| (folder, None));
+                shelf.plugins.push(plugin.root);
+                let own = plugin.skills.into_iter().map(|skill| (skill.folder, Some(skill.listed)));
+                own.chain(linked).collect()
+            }
+            Err(PluginError::Missing(_)) => continue,
+            Err(error) => {
+                shelf.broken.push(error.to_string());
+                folders(&path.join("skills")).into_iter().map(|folder| (folder, None)).collect()
+            }
+        };
+        for (path, listed) in found.into_iter().filter(|(path, _)| is_skill(path)) {
+            let skill = skill_ref(&path, plugins.first().cloned());
+            let names = std::iter::once(skill.name.clone()).chain(listed).collect();
+            shelf.skills.push(Shelved { skill, names, plugins: plugins.clone() });
+        }
+    }
+    shelf
+}
+
+fn in_skills(home: &Path) -> Shelf {
+    let skills = folders(home).into_iter().filter(|path| is_skill(path)).map(|path| skill_ref(&path, None));
+    let shelved = |skill: SkillRef| Shelved { names: vec![skill.name.clone()], skill, plugins: Vec::new() };
+    Shelf { skills: skills.map(shelved).collect(), ..Shelf::default() }
+}
+
+/// A rival that cannot be read is still a rival, under the name of its folder.
+fn skill_ref(path: &Path, plugin: Option<String>) -> SkillRef {
+    match Skill::read(path) {
+        Ok(skill) => SkillRef { name: skill.name, path: Some(tidy(path)), plugin },
+        Err(_) => SkillRef { plugin, ..reading::skill_at(path, &mut Diagnostics::default()) },
+    }
+}
+
+fn folders(root: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(root) else { return Vec::new() };
+    let mut folders: Vec<PathBuf> =
+        entries.flatten().take(MOST).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    folders.sort();
+    folders
+}

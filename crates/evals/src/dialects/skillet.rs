@@ -1,0 +1,465 @@
+//! Skillet: one YAML file an eval, a folder of them a suite.
+
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+use super::loading::id_below;
+use super::reading::{self, Kept};
+use super::told_apart;
+use super::{Dialect, Fit, Place, Raised, rules};
+use practicum_core::model::{
+    Base, Case, Check, CheckKind, Diagnostics, Need, Room, RunPolicy, Stimulus, Suite,
+};
+use practicum_core::tree::{Data, Entry, Node, Object, Source, closest, text_of};
+
+mod raise;
+mod schema;
+
+pub struct Skillet;
+
+const NAME: &str = "skillet";
+
+/// How often an eval runs when nobody says.
+const SAMPLES: u32 = 3;
+
+impl Dialect for Skillet {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        let root = &source.root;
+        let (prompt, expected) = (root.has("prompt"), root.has("expected"));
+        if told_apart::is_skillet(source) {
+            Fit::Sure
+        } else if prompt && expected {
+            Fit::Possible
+        } else {
+            Fit::No
+        }
+    }
+
+    fn folder_is_suite(&self) -> bool {
+        true
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
+    }
+
+    fn raise(&self, suite: &Suite, _folder: &Path) -> Raised {
+        raise::raise(suite)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut file = Object::new(&source.root, "an eval", diagnostics)?;
+        check_version(&mut file, diagnostics);
+        check_timestamp(&mut file, diagnostics);
+        let group = file.required_text("name", diagnostics).map(str::to_owned);
+        let stimulus = prompts(&mut file, diagnostics);
+        let expected = file.required_text("expected", diagnostics);
+        let setup = script(&mut file, "setup", diagnostics);
+        let teardown = script(&mut file, "teardown", diagnostics);
+        let assertions_span = file.given("assertions").map(|node| node.span);
+        let assertions = file.list("assertions", diagnostics);
+        if assertions.is_some_and(<[Node]>::is_empty) {
+            diagnostics.error_help(
+                "no-assertions",
+                assertions_span,
+                "\"assertions\" replaces the judge, so it must not be empty",
+                "add one, or remove the key so that \"expected\" is judged",
+            );
+        }
+        // Both are kept for the author and used by nothing.
+        let said: Vec<(String, Value)> = ["timestamp", "actual"]
+            .into_iter()
+            .filter_map(|key| Some((key.to_owned(), file.given(key)?.to_value())))
+            .collect();
+        // The skill is the one that the user names, which is not known here.
+        let activation = reading::expected_activation(&mut file, &[], diagnostics);
+        let mut kept = Kept::default();
+        let mut meta = kept.rest(&file, "an eval", diagnostics);
+        meta.extend(said);
+        let (mut checks, context) = match (assertions, expected) {
+            (Some(nodes), expected) => {
+                let (checks, more) = assertion_checks(nodes, &mut kept, diagnostics);
+                meta.extend((!more.is_empty()).then(|| (ASSERTIONS.to_owned(), Value::Object(more))));
+                (checks, expected.map(str::to_owned))
+            }
+            (None, Some(expected)) => (vec![reading::judged("expected".to_owned(), expected)], None),
+            (None, None) => return None,
+        };
+        checks.splice(0..0, activation.checks);
+        let case = Case {
+            group,
+            stimulus: stimulus?,
+            room: Room { setup, teardown, ..Room::default() },
+            checks,
+            context,
+            meta,
+            ..reading::blank_case(id_below(&source.path, &place.root), String::new())
+        };
+        Some(Suite {
+            cases: vec![case],
+            defaults: RunPolicy {
+                repeat: Some(SAMPLES),
+                workspace: Some(Base::Empty),
+                ..RunPolicy::default()
+            },
+            gates: reading::all_cases_pass(),
+            ..reading::blank_suite(NAME, source, folder_name(place))
+        })
+    }
+}
+
+fn folder_name(place: &Place) -> String {
+    place.root.file_name().map_or_else(|| NAME.to_owned(), |name| name.to_string_lossy().into_owned())
+}
+
+fn check_version(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
+    let Some(node) = file.given("schema_version") else { return };
+    match node.data {
+        Data::Int(1) => {}
+        Data::Int(version) => diagnostics.error(
+            "unknown-version",
+            node.span,
+            format!("schema_version {version} is not known; version 1 is"),
+        ),
+        _ => practicum_core::tree::wrong_type(node, "schema_version", "a whole number", diagnostics),
+    }
+}
+
+fn check_timestamp(file: &mut Object<'_>, diagnostics: &mut Diagnostics) {
+    let span = file.given("timestamp").map(|node| node.span);
+    let Some(text) = file.required_text("timestamp", diagnostics) else { return };
+    if !is_timestamp(text) {
+        diagnostics.error_help(
+            "invalid-timestamp",
+            span,
+            format!("{text:?} is not an ISO 8601 timestamp"),
+            "write it like 2025-01-15T10:30:00Z",
+        );
+    }
+}
+
+fn is_timestamp(text: &str) -> bool {
+    let joined = as_iso(text.trim()).unwrap_or_else(|| text.trim().to_owned());
+    joined.parse::<jiff::Timestamp>().is_ok()
+        || joined.parse::<jiff::civil::DateTime>().is_ok()
+        || joined.parse::<jiff::civil::Date>().is_ok()
+}
+
+/// YAML's timestamps as ISO 8601: months, days and hours may have one digit there, and so may the hours
+/// of the offset, before which blanks may stand. `None` for what is no such timestamp with a time.
+fn as_iso(text: &str) -> Option<String> {
+    let (date, time) = text.split_once(['T', 't', ' ', '\t'])?;
+    let time = time.trim_start();
+    let at = time.find(['Z', 'z', '+', '-']).unwrap_or(time.len());
+    let (clock, offset) = (time[..at].trim_end(), &time[at..]);
+    if clock.is_empty() {
+        return None;
+    }
+    let padded = |text: &str, separator: &str| -> String {
+        text.split(separator).map(|part| format!("{part:0>2}")).collect::<Vec<_>>().join(separator)
+    };
+    let offset = match offset.strip_prefix(['+', '-']) {
+        Some(digits) => format!("{}{}", &offset[..1], padded(digits, ":")),
+        None => offset.to_owned(),
+    };
+    Some(format!("{}T{}{offset}", padded(date, "-"), padded(clock, ":")))
+}
+
+/// A script that does something: a blank one needs nobody's trust.
+fn script(file: &mut Object<'_>, key: &'static str, diagnostics: &mut Diagnostics) -> Option<String> {
+    file.text(key, diagnostics).filter(|script| !script.trim().is_empty()).map(str::to_owned)
+}
+
+fn prompts(file: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<Stimulus> {
+    let Some(node) = file.given("prompt") else {
+        file.missing("prompt", diagnostics);
+        return None;
+    };
+    let turns: Vec<String> = match &node.data {
+        Data::Text(text) => vec![text.clone()],
+        Data::List(items) => {
+            items.iter().filter_map(|item| text_of(item, "prompt", diagnostics).map(str::to_owned)).collect()
+        }
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Map(_) => {
+            practicum_core::tree::wrong_type(node, "prompt", "text or a list of texts", diagnostics);
+            return None;
+        }
+    };
+    let blank = |item: &&Node| item.as_text().is_some_and(|turn| turn.trim().is_empty());
+    let wrong = match node.as_list() {
+        Some(items) => items.iter().find(blank).or(turns.is_empty().then_some(node)),
+        None => Some(node).filter(blank),
+    };
+    if let Some(wrong) = wrong {
+        diagnostics.error("empty-text", wrong.span, "\"prompt\" must not be blank");
+        return None;
+    }
+    Some(Stimulus::Turns(turns))
+}
+
+/// The key of a case's meta that holds what its assertions say beyond the checks, by check.
+const ASSERTIONS: &str = "assertions";
+
+/// The types of assertion there are, and the check each of them is.
+const TYPES: [(&str, &str); 7] = [
+    ("contains", "contains"),
+    ("not_contains", "not_contains"),
+    ("starts_with", "starts_with"),
+    ("ends_with", "ends_with"),
+    ("regex", "regex"),
+    ("tool_called", "tool_used"),
+    ("tool_not_called", "tool_not_used"),
+];
+
+/// The checks, and the keys of each that nobody asked for.
+fn assertion_checks(
+    assertions: &[Node],
+    kept: &mut Kept,
+    diagnostics: &mut Diagnostics,
+) -> (Vec<Check>, Map<String, Value>) {
+    let mut checks = Vec::new();
+    let mut more = Map::new();
+    for (index, node) in assertions.iter().enumerate() {
+        let Some(mut object) = Object::new(node, "an assertion", diagnostics) else { continue };
+        let Some(check) = assertion(index, node, &mut object, diagnostics) else { continue };
+        let rest = kept.rest(&object, "an assertion", diagnostics);
+        if !rest.is_empty() {
+            more.insert(check.id.clone(), json!(rest));
+        }
+        checks.push(check);
+    }
+    (checks, more)
+}
+
+/// The entry that gives a type as its key, as other formats do.
+fn as_key(assertion: &Node) -> Option<&Entry> {
+    let mut entries = assertion.as_map()?.iter().filter(|_| !assertion.has("type"));
+    entries.find(|entry| TYPES.iter().any(|(known, _)| *known == entry.key))
+}
+
+fn assertion<'n>(
+    index: usize,
+    node: &'n Node,
+    assertion: &mut Object<'n>,
+    diagnostics: &mut Diagnostics,
+) -> Option<Check> {
+    if let Some(entry) = as_key(node) {
+        diagnostics.error_help(
+            "missing-key",
+            entry.key_span,
+            format!("\"{}\" is a type of assertion, not a key", entry.key),
+            format!("write {{type: {}, value: ...}}", entry.key),
+        );
+        return None;
+    }
+    let kind_span = assertion.given("type").map(|node| node.span);
+    let kind = assertion.required_text("type", diagnostics);
+    let value_node = assertion.get("value");
+    let value = match value_node {
+        Some(node) => text_of(node, "value", diagnostics),
+        None => {
+            assertion.missing("value", diagnostics);
+            None
+        }
+    };
+    let kind = kind?;
+    let Some((_, key)) = TYPES.iter().find(|(known, _)| *known == kind) else {
+        let types = TYPES.map(|(known, _)| known);
+        let help = closest(kind, &types).map_or_else(
+            || format!("the types are {}", types.join(", ")),
+            |known| format!("did you mean \"{known}\"?"),
+        );
+        diagnostics.error_help(
+            "unknown-assertion",
+            kind_span,
+            format!("unknown assertion type \"{kind}\""),
+            help,
+        );
+        return None;
+    };
+    let value = match *key {
+        "regex" | "tool_used" | "tool_not_used" => json!(value?),
+        _ => json!({"text": value?, "ignore_case": true}),
+    };
+    let span = value_node.map_or(node.span, |node| node.span);
+    match rules::build(key, &value, span, diagnostics) {
+        rules::Built::Rule(rule, looks_at) => Some(Check {
+            id: format!("{kind}-{}", index + 1),
+            name: None,
+            need: Need::Required,
+            looks_at,
+            kind: CheckKind::Exact(rule),
+        }),
+        rules::Built::Wrong => None,
+        rules::Built::NoSuchKind => {
+            diagnostics.error(
+                "unknown-assertion",
+                kind_span,
+                format!("this version cannot check \"{kind}\""),
+            );
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::{testing, to_native};
+    use crate::score::rule_kind;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&Skillet, "a/one.yaml", text, expected)
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (
+                "a: 1",
+                &[
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "error missing-key 1:1",
+                    "notice unknown-key 1:1",
+                ] as &[&str],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            ("timestamp: 2025-01-15\nname: n\nprompt: []\nexpected: e", &["error empty-text 3:9"]),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: [a, ' ']\nexpected: ' '",
+                &["error empty-text 3:13", "error empty-text 4:11"],
+            ),
+            ("timestamp: 2025-01-15\nname: n\nprompt: {a: 1}\nexpected: e", &["error wrong-type 3:9"]),
+            ("schema_version: 1\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e", &[]),
+            (
+                "schema_version: 2\ntimestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e",
+                &["error unknown-version 1:17"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nsetup: [a]\nteardown: 3",
+                &["error wrong-type 5:8", "error wrong-type 6:11"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: [{type: regex, value: x, why: y}]",
+                &["notice unknown-key 5:38"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: [{type: regex, valeu: x}]",
+                &["error missing-key 5:14"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions: []",
+                &["error no-assertions 5:13"],
+            ),
+            (
+                "timestamp: 2025-01-15\nname: n\nprompt: [a, '']\nexpected: e\nassertions: [{contains: x}]",
+                &["error empty-text 3:13", "error missing-key 5:15"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn a_misspelt_key_leaves_it_an_eval() {
+        let fit = |name: &str, text: &str| Skillet.recognise(&testing::parse(name.into(), text));
+        for (name, text, expected) in [
+            ("a.yaml", "timestamp: t\nprompt: p\nexpected: e", Fit::Sure),
+            ("a.yml", "prompt: p\nexpected: e", Fit::Sure),
+            ("a.yaml", "timestamp: t\npromt: p\nexpected: e", Fit::Sure),
+            ("a.yaml", "timestamp: t\nprompt: p\nexpect: e", Fit::Sure),
+            ("a.yaml", "name: n\nprompt: p", Fit::Sure),
+            ("a.yaml", "timestamp: t\nname: n", Fit::No),
+            ("a.json", r#"{"prompt": "p", "expected": "e"}"#, Fit::Possible),
+            ("a.json", r#"{"timestamp": "t", "prompt": "p"}"#, Fit::No),
+        ] {
+            assert_eq!(fit(name, text), expected, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn timestamps() {
+        for (timestamp, good) in [
+            ("2025-01-15T10:30:00Z", true),
+            ("'2025-01-15T10:30:00Z'", true),
+            ("2025-01-15T10:30:00.123456", true),
+            ("2025-01-15T10:30:00.123456+00:00", true),
+            ("2025-01-15T10:30:00+0100", true),
+            ("2025-01-15T10:30:00+01", true),
+            ("2025-01-15 10:30:00", true),
+            ("2025-01-15 10:30:00Z", true),
+            ("2025-01-15 10:30:00 +01:00", true),
+            ("2025-01-15 10:30:00 Z", true),
+            ("2025-1-5 1:30:00", true),
+            ("2025-01-15 10:30:00 +2", true),
+            ("2025-01-15\t10:30:00.5 -05:30", true),
+            ("2025-01-15T10:30:00+01:00[Europe/Berlin]", true),
+            ("2025-1-32 1:30:00", false),
+            ("2025-01-15 10:30:00 o'clock", false),
+            ("2025-01-15 Z", false),
+            ("2025-01-15 ", true),
+            ("2025-01-15t10:30:00z", true),
+            ("2025-01-15T10:30Z", true),
+            ("2025-01-15T10:30", true),
+            ("20250115T103000Z", true),
+            ("2025-01-15", true),
+            ("2025-13-15", false),
+            ("2025-02-30T10:30:00Z", false),
+            ("15.1.2025", false),
+            ("yesterday", false),
+            ("''", false),
+        ] {
+            let text = format!("timestamp: {timestamp}\nname: n\nprompt: p\nexpected: e");
+            let source = testing::parse("/nowhere/a.yaml".into(), &text);
+            let (_, diagnostics) = testing::lower(&Skillet, &source, &testing::place(Path::new("/nowhere")));
+            assert_eq!(!diagnostics.has_errors(), good, "{timestamp}");
+        }
+    }
+
+    /// One assertion, the check it becomes, and what is said about it.
+    fn assertion(text: &str, checks: Value, expected: &[&str]) {
+        let text = format!("timestamp: 2025-01-15\nname: n\nprompt: p\nexpected: e\nassertions:\n- {text}");
+        let suite = check(&text, expected).expect("a suite");
+        assert_eq!(suite.cases[0].context.as_deref(), Some("e"));
+        let native = to_native(&suite, Path::new("/nowhere/evals"));
+        assert_eq!(native["cases"][0].get("checks").cloned().unwrap_or(json!([])), checks, "{text}");
+    }
+
+    #[test]
+    fn assertions() {
+        for kind in ["contains", "not_contains", "starts_with", "ends_with"] {
+            if rule_kind(kind).is_some() {
+                let check = json!([{kind: {"text": "V", "ignore_case": true}, "id": format!("{kind}-1")}]);
+                assertion(&format!("{{type: {kind}, value: V}}"), check, &[]);
+            }
+        }
+        for (kind, key) in [("tool_called", "tool_used"), ("tool_not_called", "tool_not_used")] {
+            if rule_kind(key).is_some() {
+                let text = format!("{{type: {kind}, value: Write}}");
+                assertion(&text, json!([{key: "Write", "id": format!("{kind}-1")}]), &[]);
+            }
+        }
+        assertion("{type: regex, value: a+}", json!([{"regex": "a+", "id": "regex-1"}]), &[]);
+        assertion("{type: regex, value: (}", json!([]), &["error invalid-pattern 6:24"]);
+        assertion("{type: contain, value: a}", json!([]), &["error unknown-assertion 6:10"]);
+        assertion("{type: contains, value: 3}", json!([]), &["error wrong-type 6:27"]);
+        assertion("{type: contains, needle: a}", json!([]), &["error missing-key 6:3"]);
+        assertion("text", json!([]), &["error wrong-type 6:3"]);
+    }
+
+    #[test]
+    fn the_id_is_the_path_below_the_suite() {
+        let suite = check("timestamp: 2025-01-15\nname: n\nprompt: [a, b]\nexpected: |\n  e\n", &[]);
+        let suite = suite.expect("a suite");
+        assert_eq!((suite.cases[0].id.as_str(), suite.name.as_str()), ("a/one", "evals"));
+        assert_eq!(suite.cases[0].stimulus, Stimulus::Turns(vec!["a".to_owned(), "b".to_owned()]));
+        assert_eq!(suite.cases[0].checks, [reading::judged("expected".to_owned(), "e")]);
+    }
+}

@@ -1,0 +1,153 @@
+//! What holds for every dialect and every document.
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::mutate::{apply, changes};
+use super::{fixtures, lower, parse, suites};
+use crate::dialects::native::round_trip::through_native;
+use crate::dialects::{DIALECTS, Dialect, Fit, Place, Raised, dialect};
+use practicum_core::model::{Diagnostics, RelPath, Suite};
+use practicum_core::tree::{Source, Syntax};
+
+/// What a dialect wrote is its own, and it reads it without complaint.
+fn read_back(dialect: &dyn Dialect, raised: &Raised, place: &Place) -> Vec<Suite> {
+    let mut suites = Vec::new();
+    for file in &raised.files {
+        assert!(RelPath::new(&file.name).is_some(), "{}", file.name);
+        let path = place.root.join(&file.name);
+        let text = file.document.to_string();
+        let source = Source::parse(&path, text, Syntax::Json, &mut Diagnostics::default()).expect("a tree");
+        assert_eq!(dialect.recognise(&source), Fit::Sure, "{} {}", dialect.name(), source.text);
+        let (suite, diagnostics) = lower(dialect, &source, place);
+        assert!(!diagnostics.has_errors(), "{} {diagnostics:#?}\n{}", dialect.name(), source.text);
+        let suite = suite.expect("a suite");
+        assert!(!suite.cases.is_empty(), "{}", source.text);
+        suites.push(suite);
+    }
+    suites
+}
+
+/// A document that is right, the project it stands in, and its place there.
+pub const EXAMPLES: [(&str, &str); 15] = [
+    ("bmad", "evals/invoice-writer/evals.json"),
+    ("bmad", "evals/invoice-writer/triggers.json"),
+    ("bmad", "evals/invoice-writer/cases.json"),
+    ("skill-creator", "csv-report/evals/evals.json"),
+    ("skill-creator", "csv-report/evals/trigger-set.json"),
+    ("writing-skills", "skills/reply/evals/evals.json"),
+    ("skill-test", "suites/outdoors.json"),
+    ("skill-test", "suites/flat.json"),
+    ("skill-test", "suites/routing.json"),
+    ("clauditor", ".claude/commands/standup.eval.json"),
+    ("clauditor", ".claude/skills/recipe-scaler/SKILL.eval.json"),
+    ("clauditor", ".claude/skills/price-scout/assets/price-scout.eval.json"),
+    ("skillet", "evals/turns.json"),
+    ("skillet", "evals/assertions.json"),
+    ("native", "everything.json"),
+];
+
+pub fn examples_of(name: &str) -> Vec<&'static str> {
+    EXAMPLES.iter().filter(|(dialect, _)| *dialect == name).map(|(_, path)| *path).collect()
+}
+
+pub fn document(name: &str, path: &str) -> Value {
+    let text = std::fs::read_to_string(fixtures::folder().join(name).join(path)).expect("a fixture");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+pub fn source(name: &str, path: &str, document: &Value) -> (Source, Place) {
+    let project = fixtures::folder().join(name);
+    let source = parse(project.join(path), &document.to_string());
+    let place = Place { root: source.folder().to_owned(), project, plugins: None, skill: None };
+    (source, place)
+}
+
+/// Whatever stands in a file: no dialect panics over it, and what its own can read without an error
+/// says the same after a way through native, and can be written in every format.
+fn survives(name: &str, path: &str, document: &Value) {
+    let (source, place) = source(name, path, document);
+    for dialect in DIALECTS {
+        dialect.recognise(&source);
+        let (suite, diagnostics) = lower(*dialect, &source, &place);
+        if let Some(suite) = suite.filter(|_| dialect.name() == name && !diagnostics.has_errors()) {
+            assert_eq!(through_native(&suite, &place.root), suite);
+            for other in DIALECTS {
+                let raised = other.raise(&suite, &place.root);
+                let again = read_back(*other, &raised, &place);
+                if other.name() == name && FAITHFUL.contains(&name) {
+                    assert_eq!(raised.losses, [""; 0], "{name} {path}");
+                    let again =
+                        again.into_iter().map(|again| Suite { origin: suite.origin.clone(), ..again });
+                    assert_eq!(again.collect::<Vec<_>>(), std::slice::from_ref(&suite), "{name} {path}");
+                }
+            }
+        }
+    }
+}
+
+/// The formats whose own files come back as they were, however odd they are.
+const FAITHFUL: [&str; 1] = ["clauditor"];
+
+#[test]
+fn a_suite_in_its_own_format_stays_what_it_is() {
+    for (name, path) in EXAMPLES {
+        let document = document(name, path);
+        survives(name, path, &document);
+        let (source, place) = source(name, path, &document);
+        let dialect = dialect(name).expect("a dialect");
+        let suite = lower(dialect, &source, &place).0.expect("a suite");
+        let raised = dialect.raise(&suite, &place.root);
+        let again = read_back(dialect, &raised, &place);
+        let [again] = again.as_slice() else { panic!("{name} {path}: {} suites", again.len()) };
+        assert_eq!(again.cases, suite.cases, "{name} {path}");
+        assert_eq!((&again.run, &again.defaults), (&suite.run, &suite.defaults), "{name} {path}");
+        assert_eq!((&again.meta, &again.gates), (&suite.meta, &suite.gates), "{name} {path}");
+        assert_eq!(again.about_skill, suite.about_skill, "{name} {path}");
+        assert_eq!((&again.judge, &again.description), (&suite.judge, &suite.description), "{name} {path}");
+        // Suites without plugins get them, because the format asks for them.
+        if !raised.losses.iter().any(|loss| loss.contains("in no plugin")) {
+            assert_eq!(raised.losses, Vec::<String>::new(), "{name} {path}");
+            assert_eq!(again.skills, suite.skills, "{name} {path}");
+        }
+    }
+}
+
+/// One test for each dialect, so that a failure names it.
+macro_rules! unbroken {
+    ($($test:ident: $name:literal),* $(,)?) => {
+        proptest! {
+            $(
+                #[test]
+                fn $test(path in prop::sample::select(examples_of($name)), changes in changes()) {
+                    let mut document = document($name, path);
+                    apply(&mut document, &changes);
+                    survives($name, path, &document);
+                }
+            )*
+        }
+    };
+}
+
+unbroken! {
+    no_change_breaks_bmad: "bmad",
+    no_change_breaks_clauditor: "clauditor",
+    no_change_breaks_skill_creator: "skill-creator",
+    no_change_breaks_writing_skills: "writing-skills",
+    no_change_breaks_skill_test: "skill-test",
+    no_change_breaks_skillet: "skillet",
+    no_change_breaks_native: "native",
+}
+
+proptest! {
+    #[test]
+    fn what_a_dialect_writes_it_can_read(suite in suites::suite()) {
+        let folder = PathBuf::from(suites::FOLDER);
+        let place = Place { root: folder.clone(), project: folder, plugins: None, skill: None };
+        for dialect in DIALECTS {
+            read_back(*dialect, &dialect.raise(&suite, Path::new(suites::FOLDER)), &place);
+        }
+    }
+}

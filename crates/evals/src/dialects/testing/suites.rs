@@ -1,0 +1,352 @@
+//! Random suites: everything the model can say, as far as it can be said at all.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use proptest::collection::{btree_map, vec};
+use proptest::option::of;
+use proptest::prelude::*;
+use proptest::sample::{select, subsequence};
+use serde_json::{Value, json};
+
+use crate::dialects::rules;
+use crate::score::RULES;
+use practicum_core::model::{
+    Access, Activation, Arm, Base, By, Case, Check, CheckKind, Diagnostics, Digest, Expect, Field, Fixture,
+    Gate, GateName, JudgePolicy, Judged, LooksAt, Mode, Need, Origin, PassRule, Provider, Ratio, RelPath,
+    Room, Rule, RunPolicy, Scale, Section, SkillName, SkillRef, SkillStatement, Span, Stimulus, Suite, Tier,
+    Transport,
+};
+
+/// The folder that all paths of these suites are near.
+pub const FOLDER: &str = "/home/a/project/evals";
+
+pub fn suite() -> impl Strategy<Value = Suite> {
+    let about =
+        (words(), of(words()), vec(skill(), 0..3), (vec(skill(), 0..2), plugins()), vec(about_skill(), 0..3));
+    let rest = (policy(), policy(), judge(), gates(), meta());
+    (about, rest, vec(case(), 1..4)).prop_map(
+        |((name, description, skills, (rivals, plugins), mut about_skill), rest, mut cases)| {
+            let (run, defaults, judge, gates, meta) = rest;
+            for (n, case) in cases.iter_mut().enumerate() {
+                case.id = format!("{}{n}", case.id);
+            }
+            for (n, about) in about_skill.iter_mut().enumerate() {
+                about.id = format!("{}{n}", about.id);
+            }
+            Suite {
+                name,
+                origin: Origin {
+                    dialect: "native".to_owned(),
+                    path: PathBuf::from(FOLDER).join("a.practicum.json"),
+                    digest: Digest::of(b""),
+                },
+                description,
+                skills,
+                rivals,
+                plugins,
+                about_skill,
+                cases,
+                run,
+                defaults,
+                judge,
+                gates,
+                meta,
+            }
+        },
+    )
+}
+
+/// Text that says something, with everything in it that might be mistaken for syntax.
+fn words() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-zA-Z][a-z ]{0,12}[a-z]",
+        "\\PC{0,10}[a-z0-9]",
+        select(vec!["true", "12", "null", "- a", "a: b", "# x", "\"q\"", "ünï\ncode", "{}", "../up", "a/b"])
+            .prop_map(str::to_owned),
+    ]
+}
+
+fn path() -> impl Strategy<Value = PathBuf> {
+    let root = select(vec!["/home/a/project/evals", "/home/a/project", "/elsewhere", "/home/b"]);
+    (root, vec("[a-z]{1,4}", 1..3))
+        .prop_map(|(root, parts)| parts.iter().fold(PathBuf::from(root), |p, x| p.join(x)))
+}
+
+fn rel_path() -> impl Strategy<Value = RelPath> {
+    "[a-z]{1,5}(/[a-z]{1,4}\\.md)?".prop_map(|text| RelPath::new(&text).expect("relative"))
+}
+
+fn ratio() -> impl Strategy<Value = Ratio> {
+    (0u32..=100).prop_map(|n| Ratio::new(f64::from(n) / 100.0).expect("a share"))
+}
+
+fn duration() -> impl Strategy<Value = Duration> {
+    prop_oneof![(1u64..100_000).prop_map(Duration::from_millis), (1u64..9000).prop_map(Duration::from_secs)]
+}
+
+fn meta() -> impl Strategy<Value = BTreeMap<String, Value>> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-1000i32..1000).prop_map(|n| json!(f64::from(n) / 8.0)),
+        words().prop_map(Value::from),
+    ];
+    let value = leaf.prop_recursive(2, 8, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..3).prop_map(Value::from),
+            btree_map("[a-z_]{1,5}", inner, 0..3).prop_map(|map| json!(map))
+        ]
+    });
+    btree_map("[a-z_]{1,8}", value, 0..3)
+}
+
+fn plugins() -> impl Strategy<Value = Vec<PathBuf>> {
+    vec(path(), 0..2)
+}
+
+fn skill() -> impl Strategy<Value = SkillRef> {
+    (words(), of(path()), of(words())).prop_map(|(name, path, plugin)| SkillRef { name, path, plugin })
+}
+
+fn policy() -> impl Strategy<Value = RunPolicy> {
+    let arm = prop_oneof![Just(Arm::WithSkill), Just(Arm::WithoutSkill), (0u32..9).prop_map(Arm::Version)];
+    let mode = prop_oneof![
+        Just(Mode::Baseline),
+        Just(Mode::Smart),
+        Just(Mode::Forced),
+        "own-[a-z]{1,4}".prop_map(Mode::Named)
+    ];
+    let first = (vec(words(), 0..2), of(words()), of(1u32..=1000), of(duration()), vec(arm, 0..3), of(mode));
+    let second = (of(path()), of(ratio()), of(any::<bool>()), of(any::<bool>()), of(words()));
+    let full = (first, second).prop_map(
+        |(
+            (agents, model, repeat, timeout, arms, mode),
+            (script, trigger_threshold, sync_tasks, detect_questions, system_prompt),
+        )| RunPolicy {
+            agents,
+            model,
+            repeat,
+            timeout,
+            arms,
+            mode,
+            script,
+            trigger_threshold,
+            sync_tasks,
+            detect_questions,
+            system_prompt,
+            workspace: None,
+        },
+    );
+    prop_oneof![Just(RunPolicy::default()), full]
+}
+
+fn judge() -> impl Strategy<Value = JudgePolicy> {
+    let provider = select(vec![Provider::Auto, Provider::Anthropic, Provider::Openai]);
+    let transport = select(vec![Transport::Auto, Transport::Api, Transport::Cli]);
+    (of(words()), of(provider), of(transport), of((0u32..49).prop_map(|n| 2 * n + 1)), of(words())).prop_map(
+        |(model, provider, transport, votes, user_prompt)| JudgePolicy {
+            model,
+            provider,
+            transport,
+            votes,
+            user_prompt,
+        },
+    )
+}
+
+fn gates() -> impl Strategy<Value = Vec<Gate>> {
+    let names = subsequence(GateName::ALL.to_vec(), 0..=GateName::ALL.len());
+    (names, ratio()).prop_map(|(names, ratio)| {
+        let threshold = |name| match name {
+            // 1 by meaning.
+            GateName::AllCasesPass | GateName::ActivationCasesPass => Ratio::new(1.0).expect("a share"),
+            GateName::PassRate
+            | GateName::CriteriaPassRate
+            | GateName::MeanScore
+            | GateName::Stability
+            | GateName::Precision
+            | GateName::Recall
+            | GateName::F1
+            | GateName::Accuracy => ratio,
+        };
+        names.into_iter().map(|name| Gate { name, threshold: threshold(name) }).collect()
+    })
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    let stimulus = prop_oneof![
+        vec(words(), 1..3).prop_map(Stimulus::Turns),
+        words().prop_map(|args| Stimulus::SkillCommand { args })
+    ];
+    let rule = prop_oneof![
+        Just(PassRule::EveryRequiredCheck),
+        of(ratio()).prop_map(PassRule::FireRate),
+        (ratio(), ratio()).prop_map(|(pass_rate, mean_score)| PassRule::Graded { pass_rate, mean_score }),
+        Just(PassRule::Tally)
+    ];
+    let first = (words(), of(words()), of(words()), stimulus, room(), checks());
+    let second = (of(words()), of(duration()), of(1u32..=1000), rule, of(path()), meta());
+    (first, second).prop_map(
+        |((id, group, note, stimulus, room, checks), (context, timeout, repeat, pass_when, oracle, meta))| {
+            Case {
+                id,
+                group,
+                note,
+                stimulus,
+                room,
+                checks,
+                context,
+                timeout,
+                repeat,
+                pass_when,
+                oracle,
+                meta,
+            }
+        },
+    )
+}
+
+fn room() -> impl Strategy<Value = Room> {
+    let access = select(vec![Access::ReadOnly, Access::Mutable]);
+    let fixture = (path(), rel_path(), access).prop_map(|(from, to, access)| Fixture { from, to, access });
+    (
+        select(vec![Base::Project, Base::Empty]),
+        vec(path(), 0..2),
+        select(vec![SkillName::Own, SkillName::Alias]),
+        vec(fixture, 0..3),
+        of(words()),
+        of(words()),
+    )
+        .prop_map(|(base, overlays, skill, files, setup, teardown)| Room {
+            base,
+            overlays,
+            skill,
+            files,
+            setup,
+            teardown,
+        })
+}
+
+fn checks() -> impl Strategy<Value = Vec<Check>> {
+    vec(check(), 1..5).prop_map(|mut checks| {
+        for (n, check) in checks.iter_mut().enumerate() {
+            // The first may be the one that the case's own `activation` key makes.
+            if n > 0 || check.id != "activation" {
+                check.id = format!("{}{n}", check.id);
+            }
+        }
+        checks
+    })
+}
+
+fn check() -> impl Strategy<Value = Check> {
+    let looks_at = prop_oneof![
+        Just(LooksAt::Output),
+        Just(LooksAt::AllText),
+        Just(LooksAt::WholeRun),
+        rel_path().prop_map(LooksAt::File),
+        vec("[a-z*]{1,5}", 1..3).prop_map(LooksAt::Files),
+    ];
+    let id = prop_oneof![words(), Just("activation".to_owned())];
+    (id, of(words()), select(vec![Need::Required, Need::Advisory]), looks_at, kind())
+        .prop_map(|(id, name, need, looks_at, kind)| Check { id, name, need, looks_at, kind })
+}
+
+fn judged() -> impl Strategy<Value = Judged> {
+    (words(), of(words()), select(Scale::ALL.to_vec())).prop_map(|(statement, context, scale)| Judged {
+        statement,
+        context,
+        scale,
+    })
+}
+
+fn about_skill() -> impl Strategy<Value = SkillStatement> {
+    (words(), judged()).prop_map(|(id, judged)| SkillStatement { id, judged })
+}
+
+fn kind() -> impl Strategy<Value = CheckKind> {
+    let judged = judged().prop_map(CheckKind::Judged);
+    let activation = (
+        vec(words(), 0..3),
+        select(vec![Expect::Must, Expect::MustNot, Expect::Either]),
+        select(vec![By::Observed, By::Predicted]),
+    )
+        .prop_map(|(skills, expect, by)| CheckKind::Activation(Activation { skills, expect, by }));
+    let field = (words(), words(), any::<bool>(), of(words()))
+        .prop_map(|(id, name, required, format)| Field { id, name, required, format });
+    let tier = (words(), of(words()), any::<u32>(), of(any::<u32>()), vec(field, 0..3)).prop_map(
+        |(label, description, min_entries, max_entries, fields)| Tier {
+            label,
+            description,
+            min_entries,
+            // What can never be found is refused.
+            max_entries: max_entries.map(|most| most.max(min_entries)),
+            fields,
+        },
+    );
+    let section = (words(), vec(tier, 0..2)).prop_map(|(name, tiers)| Section { name, tiers });
+    prop_oneof![
+        3 => judged,
+        2 => activation,
+        1 => vec(section, 0..2).prop_map(CheckKind::Sections),
+        4 => select(exact_rules().to_vec()).prop_map(CheckKind::Exact),
+    ]
+}
+
+/// Values as the keys of checks take them; each kind of check understands at least one.
+fn sample_values() -> Vec<Value> {
+    vec![
+        json!("abc"),
+        json!("a/b.md"),
+        json!("email"),
+        json!(3),
+        json!(["Read", "Write"]),
+        json!({"text": "Abc", "ignore_case": true}),
+        json!({"path": "a/b.md"}),
+        json!({"path": "a.md", "exists": false}),
+        json!({"path": "a.md", "contains": ["x", "y"], "matches": "^a+$"}),
+        json!({"pattern": "^- ", "count": 2}),
+        json!({"pattern": "a+", "expect": "absent"}),
+        json!({"pattern": "a+", "expect": "present"}),
+        json!({"format": "email", "count": 2}),
+        json!({"count": 2}),
+        json!({"name": "Write", "args": {"file_path": "*.md"}}),
+        json!({"name": "Write"}),
+        json!({"path": "a.json", "schema": {"type": "object"}}),
+        json!({"path": "a.json", "pointer": "/a", "equals": 1}),
+        json!({"seconds": 3}),
+        json!({"tool_calls": 3}),
+        json!({"turns": 3}),
+        json!({"tokens": 3000}),
+        json!({"run": "true"}),
+    ]
+}
+
+/// Every rule that some sample makes.
+fn exact_rules() -> &'static [Arc<dyn Rule>] {
+    static MADE: OnceLock<Vec<Arc<dyn Rule>>> = OnceLock::new();
+    MADE.get_or_init(|| RULES.iter().flat_map(|kind| rules_of(kind.key)).collect())
+}
+
+fn rules_of(key: &str) -> Vec<Arc<dyn Rule>> {
+    let values = sample_values();
+    let made = values.iter().filter_map(|value| {
+        let mut diagnostics = Diagnostics::default();
+        match rules::build(key, value, Span::default(), &mut diagnostics) {
+            rules::Built::Rule(rule, _) if !diagnostics.has_errors() => Some(rule),
+            rules::Built::Rule(..) | rules::Built::Wrong | rules::Built::NoSuchKind => None,
+        }
+    });
+    made.collect()
+}
+
+#[test]
+fn every_kind_of_check_has_a_sample() {
+    let without: Vec<&str> =
+        RULES.iter().map(|kind| kind.key).filter(|key| rules_of(key).is_empty()).collect();
+    assert!(without.is_empty(), "add a sample value for {}", without.join(", "));
+}

@@ -1,0 +1,306 @@
+//! Which of the foreign formats a document is of, by its content first and its name second. One
+//! table for those that share file names and shapes, so that no two claim the same document.
+
+use std::path::Path;
+
+use super::Fit;
+use super::reading::{are_wrapped_triggers, says_activation};
+use practicum_core::model::RelPath;
+use practicum_core::tree::{Data, Node, Source};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    SkillTest,
+    Bmad,
+    WritingSkills,
+    SkillCreator,
+    Clauditor,
+}
+
+/// The format a document is of, and another that could read it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Told {
+    pub is: Format,
+    pub or: Option<Format>,
+}
+
+pub fn fit(source: &Source, format: Format) -> Fit {
+    match tell(source) {
+        Some(told) if told.is == format => Fit::Sure,
+        Some(told) if told.or == Some(format) => Fit::Possible,
+        Some(_) | None => Fit::No,
+    }
+}
+
+pub fn tell(source: &Source) -> Option<Told> {
+    let root = &source.root;
+    if root.has("practicum") || is_skillet(source) {
+        return None;
+    }
+    let by_content = match &root.data {
+        Data::Map(_) => mapping(source),
+        Data::List(items) => array(items, source),
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => None,
+    };
+    by_content.or_else(|| is_named_spec(source).then_some(Told { is: Format::Clauditor, or: None }))
+}
+
+fn only(is: Format) -> Option<Told> {
+    Some(Told { is, or: None })
+}
+
+/// The one format here that is YAML has a test of its own.
+pub fn is_skillet(source: &Source) -> bool {
+    let root = &source.root;
+    let yaml = source.path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let (prompt, expected) = (root.has("prompt"), root.has("expected"));
+    // With one of the two missing or misspelt it is still this, and its author wants to hear about the other.
+    yaml && (prompt || expected)
+}
+
+fn mapping(source: &Source) -> Option<Told> {
+    let root = &source.root;
+    if let Some(evals) = root.get("evals") {
+        return Some(evals_of(evals.as_list().unwrap_or_default(), source));
+    }
+    let skills = root.get("skills").and_then(Node::as_list).unwrap_or_default();
+    if skills.iter().any(|skill| skill.has("test_cases")) || root.has("negative_cases") {
+        return only(Format::SkillTest);
+    }
+    let cases = root.get("cases").and_then(Node::as_list);
+    if let Some(told) = cases.and_then(|cases| cases_of(cases, root)) {
+        return Some(told);
+    }
+    if is_spec(root) {
+        only(Format::Clauditor)
+    } else if is_named_triggers(source) {
+        only(Format::Bmad)
+    } else if are_wrapped_triggers(root) {
+        only(Format::SkillCreator)
+    } else {
+        None
+    }
+}
+
+fn cases_of(cases: &[Node], root: &Node) -> Option<Told> {
+    let any = |key: &str| cases.iter().any(|case| case.has(key));
+    if expectations(cases).any(|item| item.has("criterion")) {
+        only(Format::WritingSkills)
+    } else if any("rubric") {
+        only(Format::Bmad)
+    } else if any("expectation") || cases.iter().any(says_activation) && !any("input") && !any("expectations")
+    {
+        only(Format::SkillTest)
+    } else if any("input") {
+        only(Format::Bmad)
+    } else if any("expectations") || root.has("version") && root.has("skill") {
+        // As it is before its author writes the first case, or the first expectation.
+        only(Format::WritingSkills)
+    } else {
+        None
+    }
+}
+
+/// Keys that only clauditor has.
+fn is_spec(root: &Node) -> bool {
+    let assertions = root.get("assertions").and_then(Node::as_list).unwrap_or_default();
+    ["test_args", "grading_criteria", "trigger_tests"].iter().any(|key| root.has(key))
+        || assertions.iter().any(|assertion| assertion.has("type") && assertion.has("id"))
+}
+
+/// A spec is known by its name even when it is empty. The bare name is anyone's, so there the content
+/// has to speak for it.
+fn is_named_spec(source: &Source) -> bool {
+    let name = source.path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    let keys = ["skill_name", "assertions", "sections", "output_file", "output_files", "input_files"];
+    name.ends_with(".eval.json") || name == "eval.json" && keys.iter().any(|key| source.root.has(key))
+}
+
+fn expectations(cases: &[Node]) -> impl Iterator<Item = &Node> {
+    cases.iter().filter_map(|case| case.get("expectations")?.as_list()).flatten()
+}
+
+fn evals_of(evals: &[Node], source: &Source) -> Told {
+    let any = |key: &str| evals.iter().any(|eval| eval.has(key));
+    if expectations(evals).any(|item| item.as_map().is_some()) {
+        return Told { is: Format::WritingSkills, or: None };
+    }
+    let texts = expectations(evals).any(|item| item.as_text().is_some());
+    // Without anything that is scored, only its place tells whose it is: evals/<skill> beside triggers is BMad's.
+    if !texts && !any("assertions") && any("expected_output") && is_below_evals(source) {
+        return Told { is: Format::Bmad, or: Some(Format::SkillCreator) };
+    }
+    // BMad has no assertions: read as BMad, such a file would lose its checks.
+    if !texts || any("assertions") {
+        return Told { is: Format::SkillCreator, or: None };
+    }
+    if any("timeout") || has_overlays(evals, source) || has_triggers_beside(source) {
+        return Told { is: Format::Bmad, or: None };
+    }
+    if evals.iter().any(|eval| eval.get("id").and_then(Node::as_text).is_some()) {
+        return Told { is: Format::Bmad, or: Some(Format::SkillCreator) };
+    }
+    Told { is: Format::SkillCreator, or: Some(Format::Bmad) }
+}
+
+/// Whether setup overlays lie beside the file, for all evals or for one.
+fn has_overlays(evals: &[Node], source: &Source) -> bool {
+    let folder = source.folder();
+    folder.join("setup").is_dir()
+        || evals
+            .iter()
+            .filter_map(|eval| match &eval.get("id")?.data {
+                Data::Text(id) => RelPath::new(id),
+                Data::Int(id) => RelPath::new(&id.to_string()),
+                _ => None,
+            })
+            .any(|id| id.under(folder).join("setup").is_dir())
+}
+
+/// Whether the file lies in a folder of one skill below `evals`, beside a trigger set under BMad's name.
+fn is_below_evals(source: &Source) -> bool {
+    let above = source.folder().parent().and_then(|above| above.file_name());
+    above.is_some_and(|name| name == "evals") && has_triggers_beside(source)
+}
+
+/// Whether a trigger set under BMad's name lies beside the file.
+fn has_triggers_beside(source: &Source) -> bool {
+    TRIGGER_FILES.iter().any(|name| source.folder().join(name).is_file())
+}
+
+/// The names BMad gives its trigger sets.
+pub const TRIGGER_FILES: [&str; 2] = ["triggers.json", "trigger-queries.json"];
+
+pub fn is_named_triggers(source: &Source) -> bool {
+    is_trigger_file(&source.path)
+}
+
+/// Whether a file is called like a set of trigger queries.
+pub fn is_trigger_file(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| TRIGGER_FILES.iter().any(|known| name == *known))
+}
+
+fn array(items: &[Node], source: &Source) -> Option<Told> {
+    let any = |key: &str| items.iter().any(|item| item.has(key));
+    let named = is_named_triggers(source);
+    if any("expected_skill") {
+        only(Format::SkillTest)
+    } else if (any("query") || any("prompt")) && items.iter().any(says_activation) {
+        if named {
+            only(Format::Bmad)
+        } else {
+            Some(Told { is: Format::SkillCreator, or: Some(Format::Bmad) })
+        }
+    } else if any("rubric") || any("input") || named {
+        only(Format::Bmad)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    #[test]
+    fn content_first_name_second() {
+        use Format::{Bmad, Clauditor, SkillCreator, SkillTest, WritingSkills};
+        let sure = |is| Some(Told { is, or: None });
+        let rather = |is, or| Some(Told { is, or: Some(or) });
+        for (name, text, expected) in [
+            ("evals.json", r#"{"evals":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criterion":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"version":"1.0","skill":"s","cases":[{"prompt":"p"}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":[{"criteria":"c"}]}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"expectations":{"criterion":"c"}}]}"#, sure(WritingSkills)),
+            ("evals.json", r#"{"cases":[{"input":"i","rubric":["r"]}]}"#, sure(Bmad)),
+            ("evals.json", r#"{"cases":[{"input":"i"}]}"#, sure(Bmad)),
+            ("cases.json", r#"[{"input":"i","rubric":["r"]}]"#, sure(Bmad)),
+            ("evals.json", r#"{"evals":[{"id":"A1","expectations":["e"]}]}"#, rather(Bmad, SkillCreator)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"],"timeout":9}]}"#, sure(Bmad)),
+            ("evals.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, rather(SkillCreator, Bmad)),
+            ("evals.json", r#"{"evals":[{"id":"a","assertions":["e"]}]}"#, sure(SkillCreator)),
+            (
+                "evals.json",
+                r#"{"evals":[{"id":"a","expectations":["e"],"assertions":["e"]}]}"#,
+                sure(SkillCreator),
+            ),
+            ("evals.json", r#"{"evals":[]}"#, sure(SkillCreator)),
+            ("evals.json", r#"{"evals":3}"#, sure(SkillCreator)),
+            ("s.json", r#"{"skills":[{"name":"s","test_cases":[]}]}"#, sure(SkillTest)),
+            ("s.json", r#"{"skills":[],"negative_cases":[]}"#, sure(SkillTest)),
+            ("s.json", r#"{"skill":"s","cases":[{"prompt":"p","expectation":"must"}]}"#, sure(SkillTest)),
+            ("s.json", r#"{"cases":[{"input":"p","expectation":"must"}]}"#, sure(SkillTest)),
+            ("s.json", r#"[{"input":"i","expected_skill":null}]"#, sure(SkillTest)),
+            ("triggers.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
+            ("trigger-queries.json", r#"[{"query":"q","should_trigger":true}]"#, sure(Bmad)),
+            ("set.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
+            ("triggers.json", "[]", sure(Bmad)),
+            ("triggers.json", r#"{"queries":[]}"#, sure(Bmad)),
+            ("set.json", r#"{"queries":[{"query":"q","should_trigger":true}]}"#, sure(SkillCreator)),
+            ("set.json", r#"{"query":"q","should_trigger":true}"#, sure(SkillCreator)),
+            ("set.json", "[]", None),
+            ("x.json", r#"{"test_args":"--a"}"#, sure(Clauditor)),
+            ("x.json", r#"{"grading_criteria":[]}"#, sure(Clauditor)),
+            ("x.json", r#"{"trigger_tests":{}}"#, sure(Clauditor)),
+            ("x.json", r#"{"assertions":[{"id":"a","type":"contains"}]}"#, sure(Clauditor)),
+            ("x.json", r#"{"assertions":[{"type":"contains","value":"a"}]}"#, None),
+            ("x.json", r#"{"skill_name":"s"}"#, None),
+            ("a.eval.json", "{}", sure(Clauditor)),
+            ("SKILL.Eval.JSON", r#"{"skill_name":"s"}"#, sure(Clauditor)),
+            ("a.eval.json", "[]", sure(Clauditor)),
+            ("a.eval.json", "3", sure(Clauditor)),
+            ("eval.json", r#"{"skill_name":"s"}"#, sure(Clauditor)),
+            ("eval.json", r#"{"model":"m"}"#, None),
+            // What is inside beats what is outside.
+            ("a.eval.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, sure(SkillCreator)),
+            ("a.eval.json", r#"[{"query":"q","should_trigger":true}]"#, rather(SkillCreator, Bmad)),
+            ("evals.json", r#"{"evals":[],"test_args":"a"}"#, sure(SkillCreator)),
+            ("a.eval.json", r#"{"practicum":1}"#, None),
+            ("a.yaml", r#"{"prompt":"p","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#, None),
+            (
+                "a.yaml",
+                r#"{"timestamp":"t","expected":"e","assertions":[{"id":"a","type":"contains"}]}"#,
+                None,
+            ),
+            ("x.json", r#"{"practicum":1,"evals":[]}"#, None),
+            ("x.json", r#"{"cases":[{"prompt":"p"}]}"#, None),
+            ("x.json", r#"{"cases":3}"#, None),
+            ("x.json", r#"{"skills":["a"]}"#, None),
+            ("x.json", "3", None),
+        ] {
+            let source = testing::parse(std::path::Path::new("/nowhere").join(name), text);
+            assert_eq!(tell(&source), expected, "{name} {text}");
+        }
+    }
+
+    #[test]
+    fn triggers_beside_the_file_make_it_bmad_unless_it_has_assertions() {
+        let bmad = Told { is: Format::Bmad, or: None };
+        let skill_creator = Told { is: Format::SkillCreator, or: None };
+        for (beside, text, expected) in [
+            ("triggers.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
+            ("trigger-queries.json", r#"{"evals":[{"id":1,"expectations":["e"]}]}"#, bmad),
+            ("triggers.json", r#"{"evals":[{"id":1,"assertions":["e"]}]}"#, skill_creator),
+            ("triggers.json", r#"{"evals":[{"id":1,"expected_output":"e"}]}"#, skill_creator),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join(beside), "[]").expect("write");
+            let source = testing::parse(folder.path().join("evals.json"), text);
+            assert_eq!(tell(&source), Some(expected), "{beside} {text}");
+        }
+    }
+
+    #[test]
+    fn overlays_beside_the_file_make_it_bmad() {
+        let text = r#"{"evals":[{"id":7,"expectations":["e"]}]}"#;
+        for overlay in ["setup", "7/setup"] {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
+            let source = testing::parse(folder.path().join("evals.json"), text);
+            assert_eq!(tell(&source), Some(Told { is: Format::Bmad, or: None }), "{overlay}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! What several formats write alike: the sentences a judge can read, and the list of what was lost.
+
+mod losses;
+mod words;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Map, Value, json};
+
+pub use losses::{ABOUT_SKILL, Losses, Said, Says};
+pub use words::in_words;
+
+use super::native::relative;
+use super::reading::{self, slug};
+use practicum_core::model::{
+    By, Case, Check, CheckKind, Expect, Fixture, Judged, PassRule, RelPath, Scale, SkillRef, Stimulus, Suite,
+};
+
+/// The messages of a case as one text, for formats that know no conversation and no command.
+pub fn one_prompt(case: &Case, suite: &Suite) -> String {
+    match &case.stimulus {
+        Stimulus::Turns(turns) => turns.join("\n\n"),
+        Stimulus::SkillCommand { args } => {
+            let skill = suite.skills.first().map_or("", |skill| skill.name.as_str());
+            format!("/{skill} {args}").trim_end().to_owned()
+        }
+    }
+}
+
+/// An id as people write it in this kind of file: a whole number stays one.
+pub fn id_value(id: &str) -> Value {
+    match id.parse::<i64>() {
+        Ok(number) if number.to_string() == id => json!(number),
+        Ok(_) | Err(_) => json!(id),
+    }
+}
+
+/// What a check says to a judge: its statement, or its rule in words. `None` if no words would do.
+pub fn statement(check: &Check, losses: &mut Losses, case: &str, scale: Scale) -> Option<String> {
+    match &check.kind {
+        CheckKind::Judged(Judged { statement, context, scale: own }) => {
+            if context.is_some() {
+                losses.case(case, "what the judge should know for single checks");
+            }
+            if *own != scale {
+                losses.case(case, format!("the scale {} of its checks", own.name()));
+            }
+            Some(statement.clone())
+        }
+        CheckKind::Exact(rule) => {
+            let key = rule.key();
+            losses.case(case, format!("that \"{key}\" is decided by code; the judge gets it in words"));
+            Some(in_words(key, &rule.value(), &check.looks_at))
+        }
+        CheckKind::Sections(_) => {
+            losses.case(case, "its sections");
+            None
+        }
+        CheckKind::Activation(_) => {
+            losses.case(case, "its activation");
+            None
+        }
+    }
+}
+
+/// The checks of a case that a format with `should_trigger` says there, and the others. Only what reads back
+/// as the same check is said so: the first check, about the one skill under test.
+pub fn split_activation<'c>(case: &'c Case, suite: &Suite) -> (Option<bool>, &'c [Check]) {
+    let ([skill], Some((first, others))) = (suite.skills.as_slice(), case.checks.split_first()) else {
+        return (None, &case.checks);
+    };
+    let CheckKind::Activation(activation) = &first.kind else { return (None, &case.checks) };
+    let must = match activation.expect {
+        Expect::Must => true,
+        Expect::MustNot => false,
+        Expect::Either => return (None, &case.checks),
+    };
+    let plain = *first == reading::activation(vec![skill.name.clone()], activation.expect);
+    if plain { (Some(must), others) } else { (None, &case.checks) }
+}
+
+/// Whether a case is one line of a trigger set: a message, and whether the one skill should fire.
+pub fn trigger(case: &Case, suite: &Suite) -> Option<Map<String, Value>> {
+    let ([check], [skill], Stimulus::Turns(turns)) =
+        (case.checks.as_slice(), suite.skills.as_slice(), &case.stimulus)
+    else {
+        return None;
+    };
+    let (CheckKind::Activation(activation), [query]) = (&check.kind, turns.as_slice()) else { return None };
+    let should = match activation.expect {
+        Expect::Must => true,
+        Expect::MustNot => false,
+        Expect::Either => return None,
+    };
+    let fits = activation.by == By::Observed
+        && activation.skills == [skill.name.clone()]
+        && matches!(case.pass_when, PassRule::FireRate(_) | PassRule::EveryRequiredCheck);
+    fits.then(|| {
+        let mut map = Map::new();
+        // An id that the query itself would give need not be written.
+        if case.id != slug(query, "query") {
+            map.insert("id".to_owned(), json!(case.id));
+        }
+        map.insert("query".to_owned(), json!(query));
+        map.insert("should_trigger".to_owned(), json!(should));
+        map
+    })
+}
+
+/// The declared paths of a case's files. One that does not lie where the format will look for it
+/// has to be put there by hand, which is told.
+pub fn declared_files(case: &Case, folder: &Path, losses: &mut Losses) -> Vec<Value> {
+    case.room
+        .files
+        .iter()
+        .map(|Fixture { from, to, access: _ }| {
+            if !from.ends_with(to.as_str()) && !found_below(to, from, folder) {
+                let from = relative(from, folder);
+                losses.case(&case.id, format!("where {to} lies (copy it there from {from})"));
+            }
+            json!(to.as_str())
+        })
+        .collect()
+}
+
+/// Whether a path that begins with the way to its evals folder leads to a file in that folder.
+fn found_below(to: &RelPath, from: &Path, folder: &Path) -> bool {
+    let inside = from.strip_prefix(folder).is_ok_and(|inside| Path::new(to.as_str()).ends_with(inside));
+    inside && to.as_str().starts_with("evals/")
+}
+
+/// Keys that some format gives a meaning. Under one of these a kept value would be read as
+/// something it is not, or make the file another format's.
+const MEANINGFUL: [&str; 49] = [
+    "actual",
+    "assertions",
+    "cases",
+    "criterion",
+    "description",
+    "evals",
+    "expect_activation",
+    "expect_skill",
+    "expect_trigger",
+    "expectation",
+    "expectations",
+    "expected",
+    "expected_activation",
+    "expected_behavior",
+    "expected_output",
+    "expected_skill",
+    "expected_trigger",
+    "files",
+    "grading_criteria",
+    "ground_truth",
+    "id",
+    "input",
+    "must_not_activate",
+    "name",
+    "negative_cases",
+    "practicum",
+    "prompt",
+    "query",
+    "question",
+    "rationale",
+    "rubric",
+    "runs_per_case",
+    "schema_version",
+    "setup",
+    "should_activate",
+    "should_trigger",
+    "skill",
+    "skill_name",
+    "skill_should_trigger",
+    "skills",
+    "state_prefix",
+    "target_skill",
+    "teardown",
+    "test_args",
+    "test_cases",
+    "timeout",
+    "timestamp",
+    "trigger_evals",
+    "trigger_tests",
+];
+
+/// Adds what was kept from another file, and gives back the keys under which it cannot stand.
+pub fn keep_meta(map: &mut Map<String, Value>, meta: &BTreeMap<String, Value>) -> Vec<String> {
+    let mut refused = Vec::new();
+    for (key, value) in meta {
+        if map.contains_key(key) || MEANINGFUL.contains(&key.as_str()) {
+            refused.push(key.clone());
+        } else {
+            map.insert(key.clone(), value.clone());
+        }
+    }
+    refused
+}
+
+/// A file's name without its ending, made from a name that may be anything.
+pub fn file_stem(name: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let stem: String = name.chars().map(plain).collect();
+    match stem.trim_matches(['.', '-']) {
+        "" => "suite".to_owned(),
+        stem => stem.to_owned(),
+    }
+}
+
+/// The skill's place as seen from `folder`, else its name.
+pub fn skill_path(skill: &SkillRef, folder: &Path) -> String {
+    skill.path.as_deref().map_or_else(|| skill.name.clone(), |path| relative(path, folder))
+}

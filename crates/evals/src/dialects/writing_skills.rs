@@ -1,0 +1,446 @@
+//! writing-skills: `evals.json` with criteria that a judge scores from 1 to 5.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::reading::{self, Ids, Kept, is_skill};
+use super::told_apart::{self, Format};
+use super::{Dialect, Fit, Place, Raised};
+use practicum_core::model::{
+    Case, Check, CheckKind, Diagnostics, Judged, LooksAt, Need, Room, RunPolicy, Scale, SkillRef,
+    SkillStatement, Suite, TYPE_ALIGNMENT,
+};
+use practicum_core::tree::{Data, Node, Object, Source, wrong_type};
+use practicum_skills::skill::{tidy, workspace_of};
+
+mod raise;
+mod schema;
+
+pub struct WritingSkills;
+
+const NAME: &str = "writing-skills";
+
+/// Words with which nothing can be shown to be false.
+const VAGUE: [&str; 4] = ["appropriate", "reasonable", "good", "correctly"];
+
+impl Dialect for WritingSkills {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn recognise(&self, source: &Source) -> Fit {
+        told_apart::fit(source, Format::WritingSkills)
+    }
+
+    fn schema(&self) -> Value {
+        schema::schema()
+    }
+
+    fn raise(&self, suite: &Suite, folder: &Path) -> Raised {
+        raise::raise(suite, folder)
+    }
+
+    fn lower(&self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
+        let mut kept = Kept::default();
+        let mut file = Object::new(&source.root, "the file", diagnostics)?;
+        let version = version(&mut file, diagnostics);
+        let skill = skill(&mut file, source.folder(), place, diagnostics);
+        let key = reading::one_key(&mut file, ["cases", "evals"], diagnostics);
+        let nodes = file.list(key, diagnostics);
+        if file.given(key).is_none() {
+            file.missing(key, diagnostics);
+        }
+        let mut meta = kept.rest(&file, "the file", diagnostics);
+        meta.extend(version.map(|node| ("version".to_owned(), node.to_value())));
+        let nodes = nodes?;
+        if nodes.is_empty() {
+            diagnostics.error(
+                "no-cases",
+                source.root.span,
+                "there are no cases; a suite without cases proves nothing",
+            );
+        }
+        // The documented place is the skill's workspace; many keep their files with the project or the evals.
+        let workspace = skill.path.as_deref().map(workspace_of);
+        let roots = workspace.into_iter().chain([place.project.clone(), source.folder().to_owned()]);
+        let files = reading::Files { roots: roots.collect(), below: None };
+        let mut reader = Reader { files, ids: Ids::default(), kept, skill: skill.name.clone() };
+        let cases: Vec<Case> = nodes.iter().filter_map(|node| reader.case(node, diagnostics)).collect();
+        Some(Suite {
+            rivals: reading::expected_beside(&cases, &skill, diagnostics),
+            cases,
+            defaults: RunPolicy { repeat: Some(1), ..RunPolicy::default() },
+            gates: reading::all_cases_pass(),
+            skills: vec![skill.clone()],
+            about_skill: about_skill(),
+            meta,
+            ..reading::blank_suite(NAME, source, reading::suite_name(&skill.name, source))
+        })
+    }
+}
+
+/// What its grader looks at beside the cases, and code cannot tell: `type_alignment`.
+fn about_skill() -> Vec<SkillStatement> {
+    let statement = "\
+The skill has what its type needs. Its type is told by its text. A discipline skill lays down rules that must \
+hold under pressure: it names the excuses for breaking them and answers each, for example in a table of \
+rationalizations or a list of red flags, and it closes loopholes. A technique skill says how something is done: \
+it has steps that can be followed, and an example. A pattern skill is a way to think about problems: it says \
+when it applies and when it does not. A reference skill is looked things up in: it is divided by headings, \
+tables or lists, and holds what its description promises. Name the type in the reasoning.";
+    let judged = Judged { statement: statement.to_owned(), context: None, scale: Scale::PassFail };
+    vec![SkillStatement { id: TYPE_ALIGNMENT.to_owned(), judged }]
+}
+
+/// The schema's version, of which 1 is the only one there is.
+fn version<'n>(file: &mut Object<'n>, diagnostics: &mut Diagnostics) -> Option<&'n Node> {
+    let node = file.given("version")?;
+    let major = match &node.data {
+        Data::Text(text) => text.split('.').next().unwrap_or_default().trim_start_matches('v').to_owned(),
+        Data::Int(number) => number.to_string(),
+        Data::Float(number) => number.trunc().to_string(),
+        Data::Null | Data::Bool(_) | Data::List(_) | Data::Map(_) => {
+            wrong_type(node, "version", "text like \"1.0\"", diagnostics);
+            return None;
+        }
+    };
+    if major != "1" {
+        diagnostics.error_help(
+            "unknown-version",
+            node.span,
+            format!("version {} of the format is not known", node.to_value()),
+            "\"1.0\" is",
+        );
+    }
+    Some(node)
+}
+
+/// The skill that the file is about: the one that the user names, else the one in whose folder the file lies,
+/// else the one at the path that the file gives, seen from the project, then from the file. The folder counts
+/// before the path because a copied skill brings its evals along, and a path in them leads back to the original.
+fn skill(file: &mut Object<'_>, folder: &Path, place: &Place, diagnostics: &mut Diagnostics) -> SkillRef {
+    let key = reading::one_key(file, ["skill", "skill_name"], diagnostics);
+    let node = file.given(key);
+    let said = file.text(key, diagnostics).map(str::trim).filter(|said| !said.is_empty());
+    let Some((said, node)) = said.zip(node).filter(|_| place.skill.is_none()) else {
+        return reading::skill_beside(folder, place, None, diagnostics);
+    };
+    // Joining an absolute path gives that path.
+    let wanted = [&place.project, folder].map(|root| tidy(&root.join(said)));
+    let around = [Some(folder), folder.parent()].into_iter().flatten().find(|around| is_skill(around));
+    if let Some(around) = around {
+        let mut found = wanted.iter().filter_map(|path| skill_folder(path)).peekable();
+        let message = match found.peek().cloned() {
+            None => Some(format!("there is no skill at {said}; taking the one this file lies in")),
+            Some(_) if found.any(|found| is_same_folder(&found, around)) => None,
+            Some(other) => Some(format!(
+                "\"{key}\" names {}, but this file lies in the skill {}, which is the one under test",
+                other.display(),
+                around.display()
+            )),
+        };
+        if let Some(message) = message {
+            let help =
+                format!("write the path of {} here, or name another skill with --skill", around.display());
+            diagnostics.warning_help("skill-elsewhere", node.span, message, help);
+        }
+        return reading::skill_at(around, diagnostics);
+    }
+    if let Some(found) = wanted.iter().find_map(|path| skill_folder(path)) {
+        return reading::skill_at(&found, diagnostics);
+    }
+    diagnostics.warning_help(
+        "skill-not-found",
+        node.span,
+        format!("there is no skill at {said}"),
+        "name its folder with --skill",
+    );
+    let name =
+        wanted[0].file_name().map_or_else(|| said.to_owned(), |name| name.to_string_lossy().into_owned());
+    SkillRef { name, path: None, plugin: None }
+}
+
+/// Whether two paths lead to one folder, also over links.
+fn is_same_folder(one: &Path, other: &Path) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    real(one) == real(other)
+}
+
+/// The folder itself, or the one that the named SKILL.md lies in.
+fn skill_folder(path: &Path) -> Option<PathBuf> {
+    if path.is_file() {
+        return path
+            .parent()
+            .filter(|folder| folder.join(practicum_skills::skill::SKILL_FILE) == path)
+            .map(Path::to_owned);
+    }
+    is_skill(path).then(|| path.to_owned())
+}
+
+/// What every case of a file shares.
+struct Reader {
+    files: reading::Files,
+    ids: Ids,
+    kept: Kept,
+    /// The name of the skill under test.
+    skill: String,
+}
+
+/// Whether an id has only small letters and digits, in words that hyphens join.
+fn is_kebab_case(id: &str) -> bool {
+    let is_word =
+        |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    id.split('-').all(is_word)
+}
+
+impl Reader {
+    fn case(&mut self, node: &Node, diagnostics: &mut Diagnostics) -> Option<Case> {
+        let mut case = Object::new(node, "a case", diagnostics)?;
+        let activation =
+            reading::expected_activation(&mut case, std::slice::from_ref(&self.skill), diagnostics);
+        let id = self.ids.given(&mut case, diagnostics);
+        if let Some(id) = id.as_deref().filter(|id| !is_kebab_case(id)) {
+            diagnostics.notice(
+                "id-form",
+                case.given("id").map(|node| node.span),
+                format!(
+                    "the id \"{id}\" is not in kebab-case, as writing-skills wants it (like \"case-01\")"
+                ),
+            );
+        }
+        let prompt = case.required_text("prompt", diagnostics);
+        let files = reading::fixtures(&mut case, &self.files, diagnostics);
+        let expectations = case.list("expectations", diagnostics);
+        let expectations_node = case.given("expectations");
+        if expectations_node.is_none() && !activation.given {
+            case.missing("expectations", diagnostics);
+        }
+        let mut checks = Checks::default();
+        for node in expectations.unwrap_or_default() {
+            checks.add(node, &mut self.kept, diagnostics);
+        }
+        let required = checks.list.iter().any(|check| check.need == Need::Required);
+        if expectations.is_some() && !required && !checks.refused && !activation.given {
+            diagnostics.error_help(
+                "nothing-required",
+                expectations_node.map(|node| node.span),
+                "no expectation of this case is required, so it can never fail",
+                "set \"required\": true on at least one",
+            );
+        }
+        let mut meta = self.kept.rest(&case, "a case", diagnostics);
+        if !checks.more.is_empty() {
+            meta.insert("expectations".to_owned(), checks.more.into());
+        }
+        Some(Case {
+            room: Room { files, ..Room::default() },
+            checks: [activation.checks, checks.list].concat(),
+            meta,
+            ..reading::blank_case(id?, prompt?.to_owned())
+        })
+    }
+}
+
+/// The checks of one case, as they are read.
+#[derive(Default)]
+struct Checks {
+    list: Vec<Check>,
+    /// Whether something here was wrong, so that the list is not all that was said.
+    refused: bool,
+    ids: Ids,
+    /// What expectations say beyond their checks, by check.
+    more: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Checks {
+    fn add(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) {
+        let check = self.expectation(node, kept, diagnostics);
+        self.refused |= check.is_none();
+        self.list.extend(check);
+    }
+
+    fn expectation(&mut self, node: &Node, kept: &mut Kept, diagnostics: &mut Diagnostics) -> Option<Check> {
+        let mut object = Object::new(node, "an expectation", diagnostics)?;
+        let label_node = object.given("criterion");
+        let label = object.required_text("criterion", diagnostics).map(str::trim);
+        let description_node = object.given("description");
+        let description = object.required_text("description", diagnostics).map(str::trim);
+        let required_node = object.given("required");
+        let required = object.bool("required", diagnostics);
+        let rest = kept.rest(&object, "an expectation", diagnostics);
+        if required_node.is_none() {
+            diagnostics.warning_help(
+                "missing-key",
+                node.span,
+                "\"required\" is missing; taken as true",
+                "say whether a case that misses this fails",
+            );
+        }
+        if let (Some(description), Some(node)) = (description, description_node)
+            && let Some(word) = vague_word(description)
+        {
+            diagnostics.warning_help(
+                "vague-criterion",
+                node.span,
+                format!("\"{word}\" cannot be shown to be false"),
+                "say what would be seen if it were not so",
+            );
+        }
+        let (label, description) = (label?, description?);
+        if self.ids.has(label) {
+            diagnostics.warning_help(
+                "duplicate-criterion",
+                label_node.map(|node| node.span),
+                format!("another expectation of this case is already called \"{label}\""),
+                "scores are compared by criterion; give each its own label",
+            );
+        }
+        let id = self.ids.derive(label);
+        if !rest.is_empty() {
+            self.more.insert(id.clone(), serde_json::json!(rest));
+        }
+        Some(Check {
+            name: (id != label).then(|| label.to_owned()),
+            id,
+            need: if required.unwrap_or(true) { Need::Required } else { Need::Advisory },
+            looks_at: LooksAt::WholeRun,
+            kind: CheckKind::Judged(Judged {
+                statement: description.to_owned(),
+                context: None,
+                scale: Scale::OneToFive,
+            }),
+        })
+    }
+}
+
+fn vague_word(description: &str) -> Option<&'static str> {
+    let words = description.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+    words.into_iter().find_map(|word| VAGUE.iter().copied().find(|vague| *vague == word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialects::testing;
+
+    fn check(text: &str, expected: &[&str]) -> Option<Suite> {
+        testing::check(&WritingSkills, "evals.json", text, expected)
+    }
+
+    /// A file with one case that has these expectations.
+    fn expecting(expectations: &str) -> String {
+        format!(
+            r#"{{"skill": "s", "cases": [{{"id": "a", "prompt": "p", "expectations": {expectations}}}]}}"#
+        )
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_at_its_place() {
+        for (text, expected) in [
+            (r#"{"version": "1.0", "skill": "s"}"#, &["error missing-key 1:1"] as &[&str]),
+            (r#"{"version": "1.0", "skill": "s", "cases": []}"#, &["error no-cases 1:1"]),
+            (
+                r#"{"version": "2.0", "skill": 3, "cases": {}}"#,
+                &["error unknown-version 1:13", "error wrong-type 1:29", "error wrong-type 1:41"],
+            ),
+            (
+                r#"{"skill": "s", "cases": [{}, 3]}"#,
+                &[
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error missing-key 1:26",
+                    "error wrong-type 1:30",
+                ],
+            ),
+            (
+                r#"{"cases": [{"id": 1, "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]},
+                    {"id": "1", "prompt": "p", "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error duplicate-id 2:28"],
+            ),
+            (
+                r#"{"evals": [{"id": 1, "prompt": "p", "files": ["../x"], "expectations": [{"criterion": "c", "description": "d", "required": true}]}]}"#,
+                &["error escaping-path 1:47"],
+            ),
+        ] {
+            check(text, expected);
+        }
+    }
+
+    #[test]
+    fn expectations() {
+        for (expectations, expected) in [
+            ("[]", &["error nothing-required 1:69"] as &[&str]),
+            ("3", &["error wrong-type 1:69"]),
+            (r#"["text"]"#, &["error wrong-type 1:70"]),
+            (r#"[{"criterion": "c", "description": "d", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": false}]"#,
+                &["error nothing-required 1:69"],
+            ),
+            (r#"[{"criterion": "c", "description": "d", "required": "yes"}]"#, &["error wrong-type 1:121"]),
+            (r#"[{"criterion": "c", "description": "d"}]"#, &["warning missing-key 1:70"]),
+            (
+                r#"[{"criterion": "c", "descripton": "d", "required": true}]"#,
+                &["error missing-key 1:70", "warning unknown-key 1:89"],
+            ),
+            (
+                r#"[{"criterion": " ", "description": "", "required": true}]"#,
+                &["error empty-text 1:84", "error empty-text 1:104"],
+            ),
+            (
+                r#"[{"criterion": "c", "description": "Is Reasonable.", "required": true}]"#,
+                &["warning vague-criterion 1:104"],
+            ),
+            (r#"[{"criterion": "c", "description": "goodbye is said", "required": true}]"#, &[]),
+            (
+                r#"[{"criterion": "c", "description": "d", "required": true}, {"criterion": "c", "description": "e", "required": false}]"#,
+                &["warning duplicate-criterion 1:142"],
+            ),
+        ] {
+            check(&expecting(expectations), expected);
+        }
+    }
+
+    #[test]
+    fn the_skill_around_the_file_counts_before_the_path_in_it() {
+        let project = tempfile::tempdir().expect("a folder");
+        let root = project.path();
+        for skill in ["skills/a", "skills/b", "skills/a/evals/inner"] {
+            std::fs::create_dir_all(root.join(skill)).expect("create");
+            std::fs::write(root.join(skill).join("SKILL.md"), "text").expect("write");
+        }
+        let evals = root.join("skills/a/evals");
+        let absolute = root.join("skills/b").to_string_lossy().into_owned();
+        for (said, found, code) in [
+            ("skills/a", Some("skills/a"), None),
+            ("skills/b/SKILL.md", Some("skills/a"), Some("skill-elsewhere")),
+            ("./skills/../skills/b", Some("skills/a"), Some("skill-elsewhere")),
+            (absolute.as_str(), Some("skills/a"), Some("skill-elsewhere")),
+            ("inner", Some("skills/a"), Some("skill-elsewhere")),
+            ("..", Some("skills/a"), None),
+            ("/Users/someone/.claude/skills/a", Some("skills/a"), Some("skill-elsewhere")),
+            ("path/to/skill", Some("skills/a"), Some("skill-elsewhere")),
+        ] {
+            let text = expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""skill": "s""#, &format!(r#""skill": "{said}""#));
+            let source = testing::parse(evals.join("evals.json"), &text);
+            let place = Place { root: evals.clone(), project: root.to_owned(), plugins: None, skill: None };
+            let (suite, diagnostics) = testing::lower(&WritingSkills, &source, &place);
+            let suite = suite.expect("a suite");
+            assert_eq!(suite.skills[0].path, found.map(|found| root.join(found)), "{said}");
+            assert_eq!(diagnostics.iter().map(|diagnostic| diagnostic.code).next(), code, "{said}");
+        }
+        let suite = testing::check(
+            &WritingSkills,
+            "evals.json",
+            &expecting(r#"[{"criterion": "c", "description": "d", "required": true}]"#)
+                .replace(r#""s""#, r#""path/to/pr:skill""#),
+            &[],
+        );
+        assert_eq!(
+            suite.expect("a suite").skills,
+            [SkillRef { name: "pr:skill".to_owned(), path: None, plugin: None }]
+        );
+    }
+}

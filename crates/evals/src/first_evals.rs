@@ -1,0 +1,152 @@
+//! The first eval file of a skill, for its author to go on from.
+//!
+//! In: a skill. Out: documents to write, and where. Never: overwrites; invents what a skill does.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use practicum_core::tree::to_yaml;
+use practicum_skills::skill::{Form, Skill};
+
+/// A file to write, unless it is there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Draft {
+    pub path: PathBuf,
+    pub content: String,
+}
+
+/// A native file with one case that must fire, one that must not, and one about the work itself.
+pub fn native(skill: &Skill) -> Draft {
+    let folder = skill.folder().join("evals");
+    let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
+    let name = &skill.name;
+    let document = json!({
+        "practicum": 1,
+        "skill": match skill.form {
+            Form::Folder => "..".to_owned(),
+            Form::Command => format!("../{}", file_name(&skill.file)),
+        },
+        "workspace": "empty",
+        "run": {"repeat": 3},
+        "cases": [
+            {
+                "id": "fires",
+                "note": "Say what a user would say who needs the skill and has never heard of it.",
+                "prompt": format!("I need help with this: {about}"),
+                "activation": "must",
+            },
+            {
+                "id": "stays-quiet",
+                "note": "Something that sounds related and is not what the skill is for.",
+                "prompt": "What is the capital of France?",
+                "activation": "must_not",
+            },
+            {
+                "id": "does-its-work",
+                "note": "Give it real input with \"files\", and check what it leaves behind.",
+                "prompt": format!("Use the skill {name} on a small example of your own and write the result to RESULT.md."),
+                "checks": [
+                    {"file": "RESULT.md"},
+                    {"judge": {"statement": format!("RESULT.md shows, on a concrete example, what the skill promises: {about}"), "scale": "1-5"}},
+                ],
+            },
+        ],
+    });
+    let head = "# The first evals of this skill: make them yours, then run `practicum run`.\n";
+    Draft {
+        path: folder.join(format!("{}.practicum.yaml", stem(skill))),
+        content: format!("{head}{}", to_yaml(&document)),
+    }
+}
+
+/// A suite of the skill-test format.
+pub fn skill_test(skill: Option<&Skill>, output: &Path) -> Draft {
+    let name = skill.map_or("my-skill", |skill| skill.name.as_str());
+    let document = json!({
+        "name": format!("{name}-activation"),
+        "description": format!("Does {name} fire when it should, and only then?"),
+        "runs_per_case": 5,
+        "skills": [{
+            "name": name,
+            "plugin": skill.and_then(plugin_of).unwrap_or("my-plugin"),
+            "test_cases": [
+                {"prompt": "Ask for exactly what the skill does.", "expectation": "must_activate", "rationale": "A direct request"},
+                {"prompt": "Ask for something next to it.", "expectation": "acceptable", "rationale": "Either is reasonable"},
+                {"prompt": "Ask for something that only sounds like it.", "expectation": "should_not_activate", "rationale": "A near miss"},
+            ],
+        }],
+        "negative_cases": [
+            {"prompt": "What is the capital of France?", "expectation": "should_not_activate", "rationale": "Nothing to do with any skill here"},
+        ],
+    });
+    Draft { path: output.to_owned(), content: format!("{document:#}\n") }
+}
+
+/// The name of the plugin whose `skills` folder a skill lies in.
+fn plugin_of(skill: &Skill) -> Option<&str> {
+    let plugin = skill.folder().parent().filter(|parent| parent.ends_with("skills"))?.parent()?;
+    let is_plugin = plugin.parent().is_some_and(|above| above.ends_with("plugins"))
+        || plugin.join(".claude-plugin").is_dir();
+    plugin.file_name()?.to_str().filter(|_| is_plugin)
+}
+
+/// The cases of the writing-skills format. They name the skill by its path in the project, which a copy of the
+/// project on another machine has too.
+pub fn writing_skills(skill: &Skill, project: &Path) -> Draft {
+    let about = first_sentence(skill.description.as_deref().unwrap_or("what this skill is for"));
+    let path = match skill.form {
+        Form::Folder => skill.folder(),
+        Form::Command => skill.file.as_path(),
+    };
+    let relative = path.strip_prefix(project).unwrap_or(path);
+    let evals = json!({
+        "version": "1.0",
+        "skill": if relative.as_os_str().is_empty() { Path::new(".") } else { relative },
+        "cases": [{
+            "id": "case-01",
+            "prompt": format!("Do a small, concrete piece of this work: {about}"),
+            "files": [],
+            "expectations": [
+                {
+                    "criterion": "result",
+                    "description": "The answer contains a finished result for the concrete example, not a plan or a question",
+                    "required": true,
+                },
+                {
+                    "criterion": "brevity",
+                    "description": "The answer is under 40 lines",
+                    "required": false,
+                },
+            ],
+        }],
+    });
+    Draft { path: folder_for(skill).join("evals.json"), content: format!("{evals:#}\n") }
+}
+
+/// Where evals of a skill are written that have a folder of their own. Command files share theirs.
+pub fn folder_for(skill: &Skill) -> PathBuf {
+    let evals = skill.folder().join("evals");
+    match skill.form {
+        Form::Folder => evals,
+        Form::Command => evals.join(stem(skill)),
+    }
+}
+
+/// The skill's name as a part of a file's name: a command's has colons.
+pub fn stem(skill: &Skill) -> String {
+    match skill.form {
+        Form::Folder => skill.name.clone(),
+        Form::Command => file_name(&skill.file.with_extension("")),
+    }
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+fn first_sentence(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let end = flat.find(". ").map_or(flat.len(), |at| at + 1);
+    flat[..end].chars().take(200).collect()
+}

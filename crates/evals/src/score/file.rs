@@ -1,0 +1,297 @@
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::line_ends::as_read_by;
+use super::regex::decode_pattern;
+use super::{Globs, Pattern, RuleKind, excerpt};
+use practicum_core::model::{
+    Change, CheckedText, Diagnostics, Evidence, Finding, LooksAt, Observation, RelPath, Rule, Why,
+    WorkspaceView,
+};
+use practicum_core::tree::{
+    Node, Object,
+    shape::{self, Mapping},
+    text_of,
+};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "file",
+    doc: "a file in the workspace after the run: that it exists, or is absent, and what it says",
+    schema,
+    looks_at: LooksAt::WholeRun,
+    decode: |node, diagnostics| Some(Arc::new(FileRule::decode(node, diagnostics)?)),
+};
+
+#[derive(Debug, Clone)]
+pub struct FileRule {
+    pub path: RelPath,
+    pub expect: FileExpectation,
+}
+
+#[derive(Debug, Clone)]
+pub enum FileExpectation {
+    Absent,
+    /// There, and all of these hold.
+    Present {
+        contains: Vec<String>,
+        matches: Option<Pattern>,
+    },
+}
+
+impl FileRule {
+    /// Either the path alone, or `{path, exists, contains, matches}`.
+    fn decode(node: &Node, diagnostics: &mut Diagnostics) -> Option<Self> {
+        let present = FileExpectation::Present { contains: Vec::new(), matches: None };
+        if node.as_map().is_none() {
+            let path = decode_path(node, diagnostics)?;
+            return Some(Self { path, expect: present });
+        }
+        let mut object = Object::new(node, "file", diagnostics)?;
+        let path = match object.given("path") {
+            Some(path) => decode_path(path, diagnostics),
+            None => {
+                object.missing("path", diagnostics);
+                None
+            }
+        };
+        let exists = object.bool("exists", diagnostics).unwrap_or(true);
+        let contains = object.texts("contains", diagnostics).unwrap_or_default();
+        let matches_node = object.given("matches");
+        let matches = matches_node.map(|node| decode_pattern("matches", node, diagnostics));
+        object.refuse_rest("file", diagnostics);
+        if !exists && (!contains.is_empty() || matches.is_some()) {
+            diagnostics.error(
+                "contradiction",
+                node.span,
+                "a file that must not exist cannot contain anything",
+            );
+            return None;
+        }
+        let expect = if exists {
+            let contains = contains.into_iter().map(|(text, _)| text.to_owned()).collect();
+            let matches = match matches {
+                Some(compiled) => Some(compiled?),
+                None => None,
+            };
+            FileExpectation::Present { contains, matches }
+        } else {
+            FileExpectation::Absent
+        };
+        Some(Self { path: path?, expect })
+    }
+}
+
+fn decode_path(node: &Node, diagnostics: &mut Diagnostics) -> Option<RelPath> {
+    let text = text_of(node, "path", diagnostics)?;
+    let path = RelPath::new(text);
+    if path.is_none() {
+        diagnostics.error("escaping-path", node.span, format!("{text:?} is not a path inside the workspace"));
+    }
+    path
+}
+
+impl Rule for FileRule {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn hears_agent(&self) -> bool {
+        false
+    }
+
+    fn value(&self) -> Value {
+        let mut map = Map::new();
+        map.insert("path".to_owned(), json!(self.path.as_str()));
+        match &self.expect {
+            FileExpectation::Absent => {
+                map.insert("exists".to_owned(), json!(false));
+            }
+            FileExpectation::Present { contains, matches } => {
+                if !contains.is_empty() {
+                    map.insert("contains".to_owned(), json!(contains));
+                }
+                if let Some(pattern) = matches {
+                    map.insert("matches".to_owned(), json!(pattern.source()));
+                }
+            }
+        }
+        Value::Object(map)
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        let path = &self.path;
+        let there = match evidence.workspace.exists(path) {
+            Ok(there) => there,
+            Err(error) => return Finding::not_scored(Why::CheckFailed(format!("{path}: {error}"))),
+        };
+        let (contains, matches) = match &self.expect {
+            FileExpectation::Absent if there => {
+                return Finding::new(false, format!("{path} exists, and must not"));
+            }
+            FileExpectation::Absent => return Finding::new(true, format!("{path} does not exist")),
+            FileExpectation::Present { .. } if !there => {
+                return Finding::new(false, format!("{path} does not exist"));
+            }
+            FileExpectation::Present { contains, matches } => (contains, matches),
+        };
+        if contains.is_empty() && matches.is_none() {
+            return Finding::new(true, format!("{path} exists"));
+        }
+        let text = match read_text(evidence.workspace, path) {
+            Ok(text) => as_read_by(self, Cow::Owned(text)),
+            Err(finding) => return finding,
+        };
+        if let Some(missing) = contains.iter().find(|needle| !text.contains(needle.as_str())) {
+            return Finding::new(false, format!("{path} does not contain \"{}\"", excerpt(missing, 80)));
+        }
+        match matches.as_ref().map(|pattern| (pattern, pattern.find(&text))) {
+            None => Finding::new(true, format!("{path} says what it must")),
+            Some((_, Ok(Some(range)))) => Finding::new(true, format!("{path} says what it must"))
+                .with_evidence(excerpt(&text[range], 160)),
+            Some((pattern, Ok(None))) => {
+                Finding::new(false, format!("{path} does not match /{}/", excerpt(pattern.source(), 80)))
+            }
+            Some((pattern, Err(too_hard))) => Finding::not_scored(Why::CheckFailed(format!(
+                "/{}/ {too_hard}",
+                excerpt(pattern.source(), 80)
+            ))),
+        }
+    }
+}
+
+fn schema() -> Value {
+    let path = || shape::such_as(shape::filled(), json!(["NOTES.md"]));
+    let file = Mapping::closed()
+        .must("path", "The file, relative to the agent's working folder.", path())
+        .may("exists", "Whether it must be there, or must not.", shape::default(shape::yes_or_no(), true))
+        .may("contains", "A text that stands in it, or several that all do.", shape::texts())
+        .may("matches", "A pattern that matches somewhere in it (Python's `re` syntax).", shape::text());
+    shape::either([path(), file.into()])
+}
+
+/// The text of one file, or the finding that it is missing or cannot be read.
+pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String, Finding> {
+    match workspace.read(path) {
+        Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(None) => {
+            let why = workspace.what_else(path).unwrap_or("does not exist");
+            Err(Finding::new(false, format!("{path} {why}")))
+        }
+        Err(error) => Err(Finding::not_scored(Why::CheckFailed(format!("cannot read {path}: {error}")))),
+    }
+}
+
+/// The text of the one file that the agent was to write. What stood there before is not its work.
+pub fn read_written(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    path: &RelPath,
+) -> Result<String, Finding> {
+    let text = read_text(workspace, path)?;
+    let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
+    // Links are not listed among the files, but what they lead to is.
+    if is_work(path) || workspace.behind(path).is_some_and(|real| is_work(&real)) {
+        return Ok(text);
+    }
+    Err(Finding::new(false, format!("{path} was there before, and the agent did not write it")))
+}
+
+/// The globs with wildcards that no created or changed file matches. One that names a file in full fails its check.
+pub fn unmatched_globs<'g>(observation: &Observation, globs: &'g [String]) -> Vec<&'g str> {
+    let is_written = |glob: &&String| {
+        let Ok(compiled) = Globs::new(&[glob]) else { return true };
+        let files = observation.files.iter().filter(|file| file.change != Change::Deleted);
+        let mut paths = files.map(|file| &file.path);
+        paths.any(|path| compiled.match_path(path) && names_hidden_parts(glob, path))
+    };
+    globs.iter().filter(|glob| !is_written(glob)).map(String::as_str).collect()
+}
+
+/// The texts of all created or changed files that match a glob, in order, each with its path.
+/// None at all is a failure: the agent was to write them. So is a file that is named in full and was not
+/// written.
+pub fn read_matching(
+    workspace: &dyn WorkspaceView,
+    observation: &Observation,
+    globs: &[String],
+) -> Result<Vec<CheckedText<'static>>, Finding> {
+    let mut texts = Vec::new();
+    let unclear = |why| Finding::not_scored(Why::CheckFailed(why));
+    let wanted: Vec<(&String, Globs)> = globs
+        .iter()
+        .map(|glob| Ok((glob, Globs::new(&[glob])?)))
+        .collect::<Result<_, _>>()
+        .map_err(unclear)?;
+    let written: Vec<&RelPath> = observation
+        .files
+        .iter()
+        .filter(|file| file.change != Change::Deleted)
+        .map(|file| &file.path)
+        .collect();
+    let matches = |(glob, compiled): &(&String, Globs), path: &RelPath| {
+        compiled.match_path(path) && names_hidden_parts(glob, path)
+    };
+    let is_literal = |glob: &str| !glob.contains(['*', '?', '[', '{', '\\']);
+    for entry in wanted.iter().filter(|(glob, _)| is_literal(glob)) {
+        if !written.iter().any(|path| matches(entry, path)) {
+            return Err(Finding::new(false, format!("{} was not written", entry.0)));
+        }
+    }
+    for path in written {
+        if !wanted.iter().any(|entry| matches(entry, path)) {
+            continue;
+        }
+        let text = read_text(workspace, path)?;
+        texts.push(CheckedText { path: Some(path.clone()), text: text.into() });
+    }
+    if texts.is_empty() {
+        return Err(Finding::new(
+            false,
+            format!("no file was created or changed that matches {}", globs.join(", ")),
+        ));
+    }
+    Ok(texts)
+}
+
+/// Whether a glob names the hidden parts of a path. As for Python and shells, a wildcard at the beginning of
+/// a name does not stand for a dot.
+fn names_hidden_parts(glob: &str, path: &RelPath) -> bool {
+    let hidden = |text: &str| text.split('/').filter(|part| part.starts_with('.') && *part != ".").count();
+    hidden(path.as_str()) <= hidden(glob)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::{Folder, decode, mark, said};
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("a.md"), "# Title\n\ntext\n").expect("a file");
+        let view = Folder(folder.path().to_owned());
+        for (yaml, expected) in [
+            ("a.md", "pass"),
+            ("b.md", "fail"),
+            ("{path: a.md, exists: false}", "fail"),
+            ("{path: b.md, exists: false}", "pass"),
+            ("{path: a.md, contains: Title}", "pass"),
+            ("{path: a.md, contains: [Title, none]}", "fail"),
+            ("{path: a.md, matches: '(?m)^text$'}", "pass"),
+            ("{path: a.md, matches: '^text$'}", "fail"),
+            ("{path: b.md, contains: x}", "fail"),
+            ("{path: a.md, exists: false, contains: x}", "refused"),
+            ("../a.md", "refused"),
+            ("{contains: x}", "refused"),
+            ("{path: a.md, matches: '['}", "refused"),
+        ] {
+            let found = match decode(&KIND, yaml) {
+                Ok(rule) => mark(rule.as_ref(), &said(""), &view).verdict.name(),
+                Err(_) => "refused",
+            };
+            assert_eq!(found, expected, "{yaml}");
+        }
+    }
+}

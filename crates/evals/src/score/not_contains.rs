@@ -1,0 +1,61 @@
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::contains::{Needle, schema};
+use super::{RuleKind, excerpt};
+use practicum_core::model::{Evidence, Finding, LooksAt, Rule};
+
+pub static KIND: RuleKind = RuleKind {
+    key: "not_contains",
+    doc: "the text does not contain this",
+    schema,
+    looks_at: LooksAt::Output,
+    decode: |node, diagnostics| {
+        Some(Arc::new(NotContains(Needle::decode("not_contains", node, diagnostics)?)))
+    },
+};
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NotContains(pub Needle);
+
+impl Rule for NotContains {
+    fn key(&self) -> &'static str {
+        KIND.key
+    }
+
+    fn value(&self) -> Value {
+        self.0.value()
+    }
+
+    fn mark(&self, evidence: &Evidence<'_>) -> Finding {
+        let unwanted = excerpt(&self.0.text, 80);
+        match self.0.find_in(evidence) {
+            Some((place, line)) => {
+                Finding::new(false, format!("found \"{unwanted}\"{place}, which must not occur"))
+                    .with_evidence(line)
+            }
+            None => Finding::new(true, format!("\"{unwanted}\" does not occur")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::rows::check;
+    use super::KIND;
+
+    #[test]
+    fn rows() {
+        check(
+            &KIND,
+            &[
+                ("World", "Hello World", "fail"),
+                ("world", "Hello World", "pass"),
+                ("{text: world, ignore_case: true}", "Hello World", "fail"),
+                ("''", "", "fail"),
+                ("[]", "", "refused"),
+            ],
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Two outputs of one case, judged by someone who does not know whose they are.
+//!
+//! Each pair is shown in both orders. A judge that prefers what stands first contradicts itself then,
+//! and a contradiction is a tie.
+
+mod document;
+mod outputs;
+mod statistics;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+pub use document::{Blind, BlindCase, BlindOrder, Comparison, Label, Outcome, Scores, Side};
+pub use outputs::{Brief, Outputs, OutputsError, is_about_activation, pair};
+pub use statistics::{settle, tally};
+
+use super::Adviser;
+use super::forms::{closed, one_of, text_of};
+use practicum_agents::llm::Tool;
+use practicum_core::model::Digest;
+use practicum_engine::judge::{Inquiry, supports};
+
+/// Two outputs of one case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pairing {
+    pub suite: String,
+    pub case: String,
+    /// What was asked for.
+    pub request: String,
+    pub criteria: Vec<Criterion>,
+    pub first: String,
+    pub second: String,
+}
+
+/// What outputs are compared by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Criterion {
+    pub id: String,
+    pub means: String,
+}
+
+/// The documented dimensions, for cases that name no criteria of their own.
+const DIMENSIONS: [(&str, &str); 5] = [
+    ("description_quality", "what it says of itself: clear, specific, and true of what it holds"),
+    ("convention_compliance", "it keeps to the conventions of its kind of document"),
+    ("type_specific_quality", "it does what its kind of document is for"),
+    ("token_efficiency", "nothing in it could be left out"),
+    ("content_value", "it helps someone who has this request"),
+];
+
+pub fn documented_criteria() -> Vec<Criterion> {
+    DIMENSIONS.iter().map(|(id, means)| Criterion { id: (*id).into(), means: (*means).into() }).collect()
+}
+
+/// Whose output is labelled A in the first order. Decided for each case by a coin that the seed tosses,
+/// whichever other cases there are.
+pub fn first_is_a(seed: u64, suite: &str, case: &str) -> bool {
+    let parts = [seed.to_le_bytes().as_slice(), suite.as_bytes(), case.as_bytes()].map(<[u8]>::to_vec);
+    let digest = Digest::of_parts(parts.iter().map(Vec::as_slice));
+    digest.as_str().bytes().next().is_some_and(|digit| digit % 2 == 0)
+}
+
+const RULES: &str = "\
+You compare two outputs of AI agents that were given the same request. You do not know who made them, and \
+you must not guess.
+
+Rules:
+- Read the request, then both outputs completely. Judge what is there, not how long it is or which comes \
+first.
+- Score both outputs on every dimension with a whole number from 1 to 10, each for itself.
+- Then name the better one. There is no draw: if they are close, decide by what a user would miss more.
+- What an output claims about itself is not evidence.
+- Quote the passage that decided: words that stand in output A or in output B, copied exactly.";
+
+/// A pair judged in both orders: the documents in the order they were asked, and what they come to.
+pub struct Judged {
+    pub case: BlindCase,
+    pub comparisons: [Option<Comparison>; 2],
+    pub cost_usd: Option<f64>,
+}
+
+/// Judges all pairs.
+pub async fn judge_all(adviser: &Adviser, pairings: &[Pairing], seed: u64) -> Vec<Judged> {
+    join_all(pairings.iter().map(|pairing| judge(adviser, pairing, seed))).await
+}
+
+async fn judge(adviser: &Adviser, pairing: &Pairing, seed: u64) -> Judged {
+    let first_is_a = first_is_a(seed, &pairing.suite, &pairing.case);
+    let mut comparisons = [None, None];
+    let mut orders = Vec::new();
+    let mut cost = Some(0.0);
+    for (at, first_is_a) in [first_is_a, !first_is_a].into_iter().enumerate() {
+        let inquiry = inquiry(pairing, first_is_a);
+        let name = format!("blind {} {}", pairing.case, at + 1);
+        let advice = adviser.ask(&name, &inquiry, &|answer| read(answer, pairing)).await;
+        cost = cost.zip(advice.cost_usd).map(|(sum, more)| sum + more);
+        let a = if first_is_a { Side::First } else { Side::Second };
+        orders.push(match &advice.answer {
+            Ok((comparison, quote)) => {
+                let winner = Some(a.labelled(comparison.winner));
+                BlindOrder { a, winner, quote: Some(quote.clone()), why: None }
+            }
+            Err(why) => BlindOrder { a, winner: None, quote: None, why: Some(why.clone()) },
+        });
+        comparisons[at] = advice.answer.ok().map(|(comparison, _)| comparison);
+    }
+    let (outcome, confidence) = settle(&orders.iter().map(|order| order.winner).collect::<Vec<_>>());
+    let case = BlindCase {
+        suite: pairing.suite.clone(),
+        case: pairing.case.clone(),
+        outcome,
+        confidence,
+        orders,
+        files: Vec::new(),
+    };
+    Judged { case, comparisons, cost_usd: cost }
+}
+
+fn inquiry(pairing: &Pairing, first_is_a: bool) -> Inquiry {
+    let (a, b) =
+        if first_is_a { (&pairing.first, &pairing.second) } else { (&pairing.second, &pairing.first) };
+    let dimensions: String = pairing
+        .criteria
+        .iter()
+        .map(|criterion| format!("- {}: {}\n", Value::from(criterion.id.as_str()), criterion.means))
+        .collect();
+    let score = json!({"type": "integer", "minimum": 1, "maximum": 10});
+    let scores: Value = pairing
+        .criteria
+        .iter()
+        .map(|criterion| (criterion.id.clone(), closed(json!({"A": score, "B": score}))))
+        .collect::<serde_json::Map<_, _>>()
+        .into();
+    Inquiry {
+        rules: RULES.to_owned(),
+        exhibits: vec![
+            ("The request".to_owned(), pairing.request.clone()),
+            ("Output A".to_owned(), a.clone()),
+            ("Output B".to_owned(), b.clone()),
+            ("The dimensions to score".to_owned(), dimensions),
+        ],
+        wanted: "Which of the two outputs is better? Answer with JSON of the form {\"winner\": \"A\" or \
+                 \"B\", \"reasoning\", \"quote\": words of one output, \"scores\": {dimension: {\"A\": 1 to 10, \"B\": 1 to 10}}}."
+            .to_owned(),
+        form: Tool {
+            name: "report_comparison".to_owned(),
+            description: "Report which output is better, and the scores of both.".to_owned(),
+            input_schema: closed(json!({
+                "winner": {"type": "string", "enum": ["A", "B"]},
+                "reasoning": {"type": "string"},
+                "quote": {"type": "string"},
+                "scores": closed(scores),
+            })),
+        },
+        round: 0,
+    }
+}
+
+/// Reads an answer, with the quote that supports it. One that quotes neither output has not looked at them.
+fn read(answer: &Value, pairing: &Pairing) -> Result<(Comparison, String), String> {
+    let winner = match one_of(answer, "winner", &["A", "B"])? {
+        "A" => Label::A,
+        _ => Label::B,
+    };
+    let expected = || pairing.criteria.iter().map(|of| of.id.as_str()).collect::<Vec<_>>().join(", ");
+    if let Some(missing) = pairing.criteria.iter().find(|of| answer["scores"].get(&of.id).is_none()) {
+        let id = &missing.id;
+        return Err(format!("\"scores\" has no \"{id}\"; it must have a score for each of: {}", expected()));
+    }
+    let mut scores = Scores::new();
+    for Criterion { id, .. } in &pairing.criteria {
+        let score = |label: &str| {
+            let score = answer["scores"][id][label].as_u64().and_then(|score| u8::try_from(score).ok());
+            let score = score.filter(|score| (1..=10).contains(score));
+            score.ok_or_else(|| {
+                format!("\"scores\": \"{id}\": \"{label}\" must be a whole number from 1 to 10")
+            })
+        };
+        scores.insert(id.clone(), document::Marks { a: score("A")?, b: score("B")? });
+    }
+    let reasoning = text_of(answer, "reasoning")?;
+    let quote = text_of(answer, "quote")?;
+    if ![&pairing.first, &pairing.second].into_iter().any(|output| supports(output, &quote)) {
+        return Err(format!(
+            "\"quote\" must be words that stand in output A or output B, copied exactly; {} stands in neither",
+            Value::from(quote)
+        ));
+    }
+    Ok((Comparison { eval_prompt: pairing.request.clone(), winner, reasoning, scores }, quote))
+}
+
+#[cfg(test)]
+mod tests;

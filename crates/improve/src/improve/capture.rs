@@ -1,0 +1,79 @@
+//! Real runs, kept beside a skill's evals for those who write more of them.
+
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::stored::{asked, files_below};
+use super::{StoredRun, files};
+use practicum_core::model::{TrialRecord, Verdict};
+use practicum_core::tree::read_bounded;
+use practicum_skills::skill::evals_folder;
+
+/// One trial as it went: `evals/captured/*.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(title = "A run kept as an example (evals/captured/*.json)")]
+pub struct Capture {
+    #[schemars(extend("const" = 1))]
+    pub schema_version: u32,
+    pub run: String,
+    pub suite: String,
+    pub case: String,
+    /// What the user said.
+    pub asked: String,
+    /// What the agent said last, and the files it made or changed.
+    pub gave: String,
+    /// `None` where it has no verdict.
+    pub passed: Option<bool>,
+}
+
+const MOST: usize = 20;
+const LARGEST: u64 = 4 * 1024 * 1024;
+
+/// Where the captures of a skill are: with its evals, where no agent sees them.
+pub fn captures_of(skill: &Path) -> PathBuf {
+    match skill.is_file() {
+        true => evals_folder(skill).join("captured").join(skill.file_stem().unwrap_or_default()),
+        false => evals_folder(skill).join("captured"),
+    }
+}
+
+impl Capture {
+    pub fn of(run: &StoredRun, record: &TrialRecord) -> Option<Self> {
+        let (_, case) = run.case(&record.suite, &record.case)?;
+        Some(Self {
+            schema_version: 1,
+            run: run.id.clone(),
+            suite: record.suite.clone(),
+            case: record.case.clone(),
+            asked: asked(case),
+            gave: run.output_of(record),
+            passed: match record.verdict {
+                Verdict::Pass => Some(true),
+                Verdict::Fail => Some(false),
+                Verdict::NotScored(_) => None,
+            },
+        })
+    }
+
+    /// Writes it under the trial's name, which is a plain file name whatever the case is called.
+    pub fn write(&self, skill: &Path, record: &TrialRecord) -> std::io::Result<PathBuf> {
+        let folder = captures_of(skill);
+        std::fs::create_dir_all(&folder)?;
+        let path = folder.join(format!("{}.json", record.trial));
+        files::write_json(&path, self)?;
+        Ok(path)
+    }
+
+    /// Those that were kept, as texts to show. What is none is left where it is.
+    pub fn all(skill: &Path) -> Vec<(String, String)> {
+        let kept = files_below(&captures_of(skill), MOST).into_iter();
+        let read = kept.filter_map(|(_, path)| {
+            let capture: Self = serde_json::from_slice(&read_bounded(&path, LARGEST).ok()?).ok()?;
+            let text = format!("asked:\n{}\n\ngave:\n{}", capture.asked, capture.gave);
+            Some((format!("case {}", capture.case), text))
+        });
+        read.collect()
+    }
+}

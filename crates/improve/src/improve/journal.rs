@@ -1,0 +1,250 @@
+//! What a loop has done so far, a line a step. Only ever added to, so that a kill loses at most the step
+//! it fell into.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::decide::Goal;
+use practicum_core::model::Digest;
+
+/// What a loop was begun with. Another beginning is another loop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Begun {
+    pub schema_version: u32,
+    pub goal: Goal,
+    pub seed: u64,
+    /// The evals and how they are run: results under others cannot be compared.
+    pub exam: Digest,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Begun(Begun),
+    /// A run was begun. Until a later line tells what it took, only its own record does.
+    Running {
+        run: String,
+    },
+    Done {
+        step: String,
+        value: Value,
+        cost_usd: Option<f64>,
+        seconds: f64,
+    },
+    /// What a step took that was stopped.
+    Lost {
+        cost_usd: Option<f64>,
+        seconds: f64,
+    },
+    Finished,
+}
+
+/// A step's result, with what it cost as far as that is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spent<T> {
+    pub value: T,
+    pub cost_usd: Option<f64>,
+}
+
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+    /// Two loops at once would take each other's steps for their own.
+    _lock: File,
+    done: BTreeMap<String, Value>,
+    /// `None` once a step's cost was not known.
+    pub cost_usd: Option<f64>,
+    pub seconds: f64,
+    /// A run that was begun, and of which nobody has told yet what it took.
+    unsettled: Option<String>,
+    /// Whether it goes on from where an earlier one was stopped.
+    pub resumed: bool,
+    /// Where the journal of a loop is now that was stopped and is not gone on with.
+    pub given_up: Option<PathBuf>,
+}
+
+const FILE: &str = "improve.jsonl";
+const LOCK: &str = ".improve.lock";
+
+/// Locks a file, unless somebody else has it. A process that is just being started holds for a moment all
+/// that its parent held, so a lock that was given back is asked for more than once.
+fn is_locked(file: &File) -> bool {
+    const TRIES: u32 = 40;
+    (0..TRIES).any(|_| {
+        let locked = file.try_lock().is_ok();
+        if !locked {
+            std::thread::sleep(Duration::from_millis(25));
+        }
+        locked
+    })
+}
+
+impl Journal {
+    /// Goes on with a loop that was begun just so and did not finish, or begins a new one. What an
+    /// earlier loop left is set aside.
+    pub fn open(workspace: &Path, begun: &Begun, anew: bool) -> std::io::Result<Self> {
+        let path = workspace.join(FILE);
+        let lock = File::create(workspace.join(LOCK))?;
+        if !is_locked(&lock) {
+            return Err(std::io::Error::other("another loop is at work on this skill"));
+        }
+        let bytes = match std::fs::read(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Vec::new(),
+            read => read?,
+        };
+        // A line that a kill cut short was never said.
+        let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines: Vec<Line> = bytes[..whole]
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice(line).ok())
+            .collect();
+        let same = matches!(lines.first(), Some(Line::Begun(known)) if known == begun);
+        let resumed = same && !anew && lines.last() != Some(&Line::Finished);
+        let mut given_up = None;
+        if !resumed && !bytes.is_empty() {
+            let mut aside = (1..).map(|n| workspace.join(format!("improve-{n}.jsonl")));
+            if let Some(to) = aside.find(|path| !path.exists()) {
+                std::fs::rename(&path, &to)?;
+                given_up = Some(to).filter(|_| lines.last() != Some(&Line::Finished));
+            }
+        }
+        let file = File::options().create(true).append(true).open(&path)?;
+        let mut journal = Self {
+            path,
+            file,
+            _lock: lock,
+            done: BTreeMap::new(),
+            cost_usd: Some(0.0),
+            seconds: 0.0,
+            unsettled: None,
+            resumed,
+            given_up,
+        };
+        if resumed {
+            journal.file.set_len(whole as u64)?;
+            for line in lines {
+                match line {
+                    Line::Running { run } => journal.unsettled = Some(run),
+                    Line::Done { step, value, cost_usd, seconds } => {
+                        journal.count(cost_usd, seconds);
+                        journal.done.insert(step, value);
+                    }
+                    Line::Lost { cost_usd, seconds } => journal.count(cost_usd, seconds),
+                    Line::Begun(_) | Line::Finished => {}
+                }
+            }
+        } else {
+            journal.say(&Line::Begun(begun.clone()))?;
+        }
+        Ok(journal)
+    }
+
+    /// What a step gave, if it was done.
+    pub fn find<T: DeserializeOwned>(&self, step: &str) -> Option<T> {
+        serde_json::from_value(self.done.get(step)?.clone()).ok()
+    }
+
+    /// Says that a run begins, before anything is spent on it.
+    pub fn begin(&mut self, run: &str) -> std::io::Result<()> {
+        self.unsettled = Some(run.to_owned());
+        self.say(&Line::Running { run: run.to_owned() })
+    }
+
+    /// The run into which a kill fell, if one did.
+    pub fn unsettled(&self) -> Option<&str> {
+        self.unsettled.as_deref()
+    }
+
+    /// Keeps what a step gave. Only then may the next begin.
+    pub fn keep<T: Serialize>(&mut self, step: &str, spent: &Spent<T>, seconds: f64) -> std::io::Result<()> {
+        let value = serde_json::to_value(&spent.value)?;
+        self.count(spent.cost_usd, seconds);
+        self.done.insert(step.to_owned(), value.clone());
+        self.say(&Line::Done { step: step.to_owned(), value, cost_usd: spent.cost_usd, seconds })
+    }
+
+    /// Keeps what was spent on a step that came to nothing.
+    pub fn lose(&mut self, cost_usd: Option<f64>, seconds: f64) -> std::io::Result<()> {
+        self.count(cost_usd, seconds);
+        self.say(&Line::Lost { cost_usd, seconds })
+    }
+
+    pub fn finish(&mut self) -> std::io::Result<()> {
+        self.say(&Line::Finished)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn count(&mut self, cost_usd: Option<f64>, seconds: f64) {
+        self.cost_usd = self.cost_usd.zip(cost_usd).map(|(sum, more)| sum + more);
+        self.seconds += seconds;
+        self.unsettled = None;
+    }
+
+    fn say(&mut self, line: &Line) -> std::io::Result<()> {
+        let mut bytes = serde_json::to_vec(line)?;
+        bytes.push(b'\n');
+        self.file.write_all(&bytes)?;
+        self.file.sync_data()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_killed_loop_goes_on_and_a_finished_one_does_not() {
+        let room = tempfile::tempdir().expect("a folder");
+        let exam = || Digest::of(b"the evals");
+        let begun = |seed| Begun { schema_version: 1, goal: Goal::Skill, seed, exam: exam() };
+        let open = |seed, anew| Journal::open(room.path(), &begun(seed), anew).expect("a journal");
+        let mut journal = open(1, false);
+        journal.keep("one", &Spent { value: 7u32, cost_usd: Some(0.5) }, 2.0).expect("kept");
+        drop(journal);
+        let path = room.path().join(FILE);
+        let mut torn = std::fs::read(&path).expect("lines");
+        torn.extend_from_slice(b"{\"done\":{\"step\":\"two\",\"val");
+        std::fs::write(&path, torn).expect("write");
+
+        let mut journal = open(1, false);
+        assert!(journal.resumed);
+        assert_eq!((journal.find::<u32>("one"), journal.find::<u32>("two")), (Some(7), None));
+        assert_eq!((journal.cost_usd, journal.seconds), (Some(0.5), 2.0));
+        journal.keep("two", &Spent { value: 8u32, cost_usd: None }, 1.0).expect("kept");
+        drop(journal);
+        let mut journal = open(1, false);
+        assert_eq!((journal.find::<u32>("two"), journal.cost_usd), (Some(8), None));
+        journal.begin("run-1").expect("kept");
+        drop(journal);
+        let mut journal = open(1, false);
+        assert_eq!(journal.unsettled(), Some("run-1"), "nobody told what it took");
+        journal.lose(Some(0.1), 4.0).expect("kept");
+        assert_eq!(journal.unsettled(), None);
+        let twice = Journal::open(room.path(), &begun(1), false).map(|_| ());
+        assert!(twice.is_err_and(|error| error.to_string().contains("another loop")));
+        drop(journal);
+        let mut journal = open(1, false);
+        assert!((journal.seconds - 7.0).abs() < 1e-9, "{}", journal.seconds);
+        assert_eq!(journal.unsettled(), None, "it is not counted twice");
+        journal.finish().expect("finished");
+        drop(journal);
+        assert!(!open(1, false).resumed, "it was finished");
+        assert!(open(1, false).resumed);
+        assert!(!open(2, false).resumed, "it was begun otherwise");
+        assert!(!open(2, true).resumed, "it is to begin anew");
+        let other = Begun { exam: Digest::of(b"other evals"), ..begun(2) };
+        assert!(!Journal::open(room.path(), &other, false).expect("a journal").resumed, "by other evals");
+        assert!(room.path().join("improve-4.jsonl").exists());
+    }
+}

@@ -1,0 +1,7 @@
+//! Reports and the viewer.
+
+// Printing panics when nobody reads any more, and a run must not end with its reader.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod report;
+pub mod serve;

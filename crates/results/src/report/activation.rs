@@ -1,0 +1,92 @@
+use std::io::Write;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Form, Report, Results};
+use practicum_core::model::{ActivationOutcome, ActivationSummary, TrialRecord};
+
+/// The metrics of activation, and the outcome of every run: what skill-test writes as its results.
+pub static REPORT: Report = Report {
+    name: "activation",
+    about: "JSON: rates of activation, and the outcome of each run",
+    form: Form::File(write),
+    adds: None,
+};
+
+/// The outcome of one run.
+#[derive(Serialize)]
+struct RunOutcome<'r> {
+    suite: &'r str,
+    case: &'r str,
+    prompt: String,
+    /// Why the case is there, as its author says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rationale: Option<&'r str>,
+    agent: &'r str,
+    mode: &'r str,
+    attempt: u32,
+    trial: &'r str,
+    /// What is expected: must, must_not or either.
+    expect: &'r str,
+    /// The skills that the expectation is about.
+    skills: &'r [String],
+    /// tp, fp, tn, fn, acceptable or error.
+    outcome: &'r str,
+    /// Every skill that the agent activated.
+    activated: &'r [String],
+    /// Those of them that the case is not about, where the skill that it is about was not activated.
+    activated_instead: Vec<&'r str>,
+    /// How the agent's process ended.
+    ended: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ended_because: Option<&'r str>,
+    seconds: f64,
+}
+
+/// Writes one run after the other, so that a long run needs no more memory than a short one.
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let questions = results.questions();
+    let summary = &results.summary;
+    let metrics: Option<&ActivationSummary> = summary.activation.as_ref();
+    write!(out, "{{\n  \"schema_version\": 1,\n  \"run\": {},\n", Value::from(summary.run.as_str()))?;
+    write!(out, "  \"metrics\": ")?;
+    serde_json::to_writer(&mut *out, &metrics)?;
+    write!(out, ",\n  \"results\": [")?;
+    let mut first = true;
+    for trial in results.all_trials() {
+        let record = trial?;
+        let prompt = questions.prompts(&record.suite, &record.case).join("\n\n");
+        let rationale = questions.note(&record.suite, &record.case);
+        let Some(row) = row(&record, prompt, rationale) else { continue };
+        out.write_all(if first { b"\n    " } else { b",\n    " })?;
+        first = false;
+        serde_json::to_writer(&mut *out, &row)?;
+    }
+    out.write_all(if first { b"]\n}\n" } else { b"\n  ]\n}\n" })
+}
+
+fn row<'r>(record: &'r TrialRecord, prompt: String, rationale: Option<&'r str>) -> Option<RunOutcome<'r>> {
+    let (outcome, expect) = record.activation().zip(record.expect)?;
+    Some(RunOutcome {
+        suite: &record.suite,
+        case: &record.case,
+        prompt,
+        rationale,
+        agent: &record.condition.agent,
+        mode: record.condition.mode.name(),
+        attempt: record.attempt,
+        trial: record.trial.as_str(),
+        expect: expect.name(),
+        skills: &record.skills.about,
+        outcome: outcome.name(),
+        activated: &record.skills.activated,
+        activated_instead: match outcome {
+            ActivationOutcome::TruePositive => Vec::new(),
+            _ => record.skills.activated_instead(),
+        },
+        ended: record.ended.name(),
+        ended_because: record.ended_because.as_deref(),
+        seconds: record.seconds,
+    })
+}

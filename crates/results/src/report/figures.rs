@@ -1,0 +1,339 @@
+//! Figures in a few words, with how sure they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::safe;
+use practicum_core::model::{
+    ActivationPart, ActivationRates, ActivationSummary, ArmsResult, ArmsSummary, CaseStanding, CaseSummary,
+    Compared, Estimate, GateResult, PassRate, PredictedActivation, Reliability, Scale, Summary, Totals,
+    counted, digits_beside,
+};
+use practicum_core::stats::{f1_band, is_no_difference, rate_band};
+
+/// `0.80 [0.38, 0.96]`, or a dash for what is undefined.
+pub fn estimate(of: Estimate) -> String {
+    match (of.value, of.low, of.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:.2} [{low:.2}, {high:.2}]"),
+        (Some(value), ..) => format!("{value:.2}"),
+    }
+}
+
+/// The same with its sign.
+pub fn difference(of: Estimate) -> String {
+    match (of.value, of.low, of.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:+.2} [{low:+.2}, {high:+.2}]"),
+        (Some(value), ..) => format!("{value:+.2}"),
+    }
+}
+
+/// `the teardown script failed in 2 trials: a of s, b of s`; `None` where none failed.
+pub fn failed_teardowns(of: &Summary) -> Option<String> {
+    let failed: Vec<_> = of.cases.iter().filter(|case| case.failed_teardowns > 0).collect();
+    let trials: u64 = failed.iter().map(|case| case.failed_teardowns).sum();
+    let names: BTreeSet<String> =
+        failed.iter().map(|case| format!("{} of {}", case.id, case.suite)).collect();
+    let names = names.into_iter().collect::<Vec<String>>().join(", ");
+    (trials > 0).then(|| format!("the teardown script failed in {}: {names}", counted(trials, "trial")))
+}
+
+/// `4 of 6 trials passed, 1 failed, 1 not scored, 10 not run`.
+pub fn totals(of: &Totals) -> String {
+    let mut text = format!("{} of {} passed", of.passed, counted(of.trials, "trial"));
+    for (count, word) in [(of.failed, "failed"), (of.not_scored, "not scored"), (of.not_run, "not run")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
+}
+
+/// `2 of 3 cases pass by their rates`, where trials alone do not tell how cases stand.
+pub fn by_rate(of: &Summary) -> Option<String> {
+    let decided = of.cases.iter().filter(|case| case.deciding_rate().is_some());
+    let (mut all, mut passed) = (0_usize, 0);
+    for case in decided {
+        all += 1;
+        passed += usize::from(case.standing() == CaseStanding::Passed);
+    }
+    let pass = if all == 1 { "passes by its rate" } else { "pass by their rates" };
+    (all > 0).then(|| format!("{passed} of {} {pass}", counted(all, "case")))
+}
+
+/// `$0.1200, judge $0.0300`, each only as far as it is known.
+pub fn cost(of: &Summary) -> String {
+    let money = |usd: Option<f64>| usd.map(|usd| format!("${usd:.4}"));
+    let agent = money(of.cost_usd).unwrap_or_else(|| "cost unknown".to_owned());
+    match of.judging.map(|judging| money(judging.cost_usd)) {
+        None => agent,
+        Some(Some(judge)) => format!("{agent}, judge {judge}"),
+        Some(None) => format!("{agent}, judge's cost unknown"),
+    }
+}
+
+/// A pass rate, and what could be left of it.
+pub fn pass_rate(of: &PassRate) -> String {
+    let worst = match (of.not_scored, of.worst) {
+        (1.., Some(worst)) => format!(", at worst {worst:.2}: {} not scored", of.not_scored),
+        (_, Some(_) | None) => String::new(),
+    };
+    format!("{}{worst}", estimate(of.rate))
+}
+
+/// What the most runs that were made say: `pass@3 0.97 · pass^3 0.47`.
+pub fn reliability(of: &[Reliability]) -> Option<String> {
+    let Reliability { k, pass_at_k, pass_hat_k } = of.last().filter(|last| last.k > 1)?;
+    Some(format!("pass@{k} {pass_at_k:.2} · pass^{k} {pass_hat_k:.2}"))
+}
+
+/// How a gate stands: its figures, and a word.
+pub fn gate(gate: &GateResult) -> (String, &'static str) {
+    let open = !gate.ok && !gate.fails() && gate.value.is_some();
+    let worst = gate.worst.filter(|_| open);
+    let numbers = gate.value.into_iter().chain(worst);
+    let digits = digits_beside(numbers, gate.threshold);
+    let value = match (gate.value, gate.low, gate.high) {
+        (None, ..) => "–".to_owned(),
+        (Some(value), Some(low), Some(high)) => format!("{value:.digits$} [{low:.2}, {high:.2}]"),
+        (Some(value), ..) => format!("{value:.digits$}"),
+    };
+    let worst = worst.map(|worst| format!(", at worst {worst:.digits$}")).unwrap_or_default();
+    let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
+        ([], []) => String::new(),
+        ([], names) => {
+            format!("; more of what is known to be flaky failed than usual: {}", safe(&names.join(", ")))
+        }
+        (names, _) => format!(", without what is known to be flaky: {}", safe(&names.join(", "))),
+    };
+    let not_run = match gate.not_run {
+        0 => String::new(),
+        trials => format!(", {} not run", counted(trials, "trial")),
+    };
+    (format!("{value}{worst}{not_run} (needs {:.digits$}{spared})", gate.threshold), gate.standing())
+}
+
+/// What each criterion of a case got from 1 to 5: the mean, and over several runs the lowest and the highest; or
+/// why it has no score. `None` where nothing is scored so.
+pub fn scores(of: &CaseSummary) -> Option<String> {
+    let scored = of.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+    let words: Vec<String> = scored
+        .map(|check| {
+            let Some(mean) = check.mean_score else {
+                let why = check.not_scored_because.as_deref().unwrap_or("the judge gave none");
+                return format!("{} no score ({why})", check.id);
+            };
+            let range = check.min_score.zip(check.max_score).filter(|(low, high)| low < high);
+            let range = range.map(|(low, high)| format!(" ({low:.0} to {high:.0})")).unwrap_or_default();
+            let missing = match check.not_scored {
+                0 => String::new(),
+                missing => format!(", {missing} without a score"),
+            };
+            format!("{} {mean:.1}{range}{missing}", check.id)
+        })
+        .collect();
+    (!words.is_empty()).then(|| format!("mean scores from 1 to 5: {}", words.join(", ")))
+}
+
+/// Of many things of one kind so many are told, and the others are counted.
+const MOST_TOLD: usize = 12;
+
+/// The gates that are worth a line: all of a few; of many those that fail, and how the others stand.
+pub fn gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
+    if of.len() <= MOST_TOLD {
+        return (of.iter().collect(), None);
+    }
+    let shown: Vec<&GateResult> = of.iter().filter(|gate| gate.fails()).take(MOST_TOLD).collect();
+    let mut others: BTreeMap<&str, usize> = BTreeMap::new();
+    for gate in of {
+        *others.entry(gate.standing()).or_default() += 1;
+    }
+    if let Some(failing) = others.get_mut("fails") {
+        *failing -= shown.len();
+    }
+    let others: Vec<String> = others
+        .into_iter()
+        .filter(|(_, count)| *count > 0)
+        .map(|(word, count)| format!("{count} {}", if word == "holds" && count > 1 { "hold" } else { word }))
+        .collect();
+    let more = if shown.is_empty() { "gates" } else { "other gates" };
+    (shown, Some(format!("{more}: {}", others.join(", "))))
+}
+
+/// The names of suites, or of many the first few.
+pub fn suites(names: &[String]) -> String {
+    const MOST_NAMES: usize = 6;
+    match names {
+        names if names.len() <= MOST_NAMES => names.join(", "),
+        names => {
+            let (first, others) = names.split_at(MOST_NAMES / 2);
+            format!("{} and {}", first.join(", "), counted(others.len(), "more suite"))
+        }
+    }
+}
+
+/// The gate that a run without one would want first.
+pub fn usual_gate(of: &Summary) -> &'static str {
+    if of.activation.is_some() { "f1=0.8" } else { "pass_rate=0.8" }
+}
+
+/// Activation in a few lines: all of it, then each skill if there are several.
+pub fn activation(of: &ActivationSummary) -> Vec<String> {
+    let mut lines = vec![format!("activation: {}", rates(&of.all))];
+    if of.skills.len() > 1 {
+        let wrong = |rates: &ActivationRates| rates.fp + rates.fn_ + rates.error > 0;
+        let many = of.skills.len() > MOST_TOLD;
+        let told = of.skills.iter().filter(|part| !many || wrong(&part.rates)).take(MOST_TOLD);
+        let before = lines.len();
+        lines.extend(told.map(|part| format!("  {}: {}", safe(&part.name), rates(&part.rates))));
+        lines.extend(more(lines.len() - before, of.skills.len(), "skill"));
+    }
+    if of.unmeasured > 0 {
+        lines.push(format!("  {} could not be measured: no run can tell", counted(of.unmeasured, "case")));
+    }
+    if of.invoked > 0 {
+        lines.push(format!("  in no rate: {} told to use the skill by name", counted(of.invoked, "run")));
+    }
+    lines
+}
+
+/// The same for what a model guessed, and says so.
+pub fn predicted(of: &PredictedActivation) -> Vec<String> {
+    let mut lines = vec![format!("predicted activation, by a model and not seen: {}", rates(&of.all))];
+    if of.skills.len() > 1 {
+        let part =
+            |part: &ActivationPart| format!("  {}, predicted: {}", safe(&part.name), rates(&part.rates));
+        lines.extend(of.skills.iter().map(part));
+    }
+    lines
+}
+
+/// A line for those that have none of their own. Reports that have room tell of each.
+fn more(told: usize, all: usize, of: &str) -> Option<String> {
+    (told > 0 && told < all).then(|| format!("  and {}", counted(all - told, &format!("more {of}"))))
+}
+
+fn rates(of: &ActivationRates) -> String {
+    let banded = |name: &str, rate: Estimate, band: fn(f64) -> &'static str| {
+        let word = rate.value.map(|value| format!(" {}", band(value).to_lowercase())).unwrap_or_default();
+        format!("{name} {}{word}", estimate(rate))
+    };
+    let mut text = format!(
+        "{} · {} · {} · accuracy {} · {} tp {} fp {} tn {} fn",
+        banded("precision", of.precision, rate_band),
+        banded("recall", of.recall, rate_band),
+        banded("F1", of.f1, f1_band),
+        estimate(of.accuracy),
+        of.tp,
+        of.fp,
+        of.tn,
+        of.fn_,
+    );
+    for (count, word) in [(of.acceptable, "acceptable"), (of.error, "cannot tell")] {
+        if count > 0 {
+            text.push_str(&format!(", {count} {word}"));
+        }
+    }
+    text
+}
+
+/// The comparison of arms: what differs, whether that can be said, and what could not be compared.
+pub fn arms(of: &ArmsSummary) -> Vec<String> {
+    let title = format!("{} against {}", of.after, of.before);
+    let mut lines = vec![format!("{title}: {}", compared(&of.result))];
+    let many = of.suites.len() > MOST_TOLD;
+    let told = of.suites.iter().filter(|one| !many || one.result.difference.n > 0).take(MOST_TOLD);
+    let before = lines.len();
+    lines.extend(told.map(|one| format!("  {}: {}", safe(&one.suite), compared(&one.result))));
+    lines.extend(more(lines.len() - before, of.suites.len(), "suite"));
+    if of.void_pairs > 0 {
+        lines.push(format!("  {} void, because a trial was not in its arm", counted(of.void_pairs, "pair")));
+        for void in of.voided.iter().take(3) {
+            lines.push(format!("    {} #{}: {}", safe(&void.case), void.attempt, safe(&void.why)));
+        }
+    }
+    lines
+}
+
+fn compared(of: &ArmsResult) -> String {
+    let more = match of.verdict {
+        Compared::Inconclusive => to_tell(of.difference.value, of.sought, of.more_runs, of.more_usd),
+        Compared::Better | Compared::Worse | Compared::Equivalent => None,
+    };
+    let more = more.map(|more| format!("; {more}")).unwrap_or_default();
+    let cases = counted(of.difference.n, "case");
+    format!("{} over {cases}, {}{more}", difference(of.difference), of.verdict.name())
+}
+
+/// What certainty about a difference would take: how many runs more, to find which difference.
+pub fn to_tell(
+    seen: Option<f64>,
+    sought: Option<f64>,
+    runs: Option<u64>,
+    usd: Option<f64>,
+) -> Option<String> {
+    let none_seen = seen.is_some_and(is_no_difference).then(|| "no difference seen".to_owned());
+    let price = usd.filter(|usd| *usd > 0.0).map(|usd| format!(", ≈ ${usd:.2},")).unwrap_or_default();
+    let runs = runs.map(|runs| {
+        let runs = counted(runs, "more run");
+        match (sought, &none_seen) {
+            (Some(sought), Some(_)) => {
+                format!("to find one of {sought:.2}, about {runs}{}", price.trim_end_matches(','))
+            }
+            (Some(sought), None) if seen.is_some_and(|seen| seen.abs() < sought) => {
+                format!("about {runs}{price} to find a difference of {sought:.2}")
+            }
+            (Some(_) | None, _) => format!("about {runs}{price} to tell"),
+        }
+    });
+    let words: Vec<String> = none_seen.into_iter().chain(runs).collect();
+    (!words.is_empty()).then(|| words.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_undefined_is_a_dash() {
+        assert_eq!(estimate(Estimate::undefined(0)), "–");
+        assert_eq!(difference(Estimate::undefined(0)), "–");
+        assert_eq!(estimate(Estimate::new(Some(0.8), Some((0.376, 0.964)), 5)), "0.80 [0.38, 0.96]");
+        assert_eq!(difference(Estimate::new(Some(-0.2), Some((-0.5, 0.1)), 5)), "-0.20 [-0.50, +0.10]");
+    }
+
+    #[test]
+    fn many_suites_are_not_all_named() {
+        let names: Vec<String> = (0..7).map(|n| format!("s{n}")).collect();
+        assert_eq!(suites(&names[..6]), "s0, s1, s2, s3, s4, s5");
+        assert_eq!(suites(&names), "s0, s1, s2 and 4 more suites");
+    }
+
+    #[test]
+    fn a_pass_rate_is_never_shown_without_what_is_missing() {
+        let rate = Estimate::new(Some(1.0), Some((0.5, 1.0)), 4);
+        let shown = pass_rate(&PassRate { rate, worst: Some(0.8), not_scored: 1 });
+        assert_eq!(shown, "1.00 [0.50, 1.00], at worst 0.80: 1 not scored");
+    }
+
+    #[test]
+    fn certainty_has_a_price_only_where_it_is_known() {
+        for (seen, sought, runs, usd, expected) in [
+            (0.3, Some(0.3), Some(40), Some(1.2), "about 40 more runs, ≈ $1.20, to tell"),
+            (0.3, Some(0.3), Some(40), None, "about 40 more runs to tell"),
+            (-0.04, Some(0.1), Some(40), None, "about 40 more runs to find a difference of 0.10"),
+            (
+                0.0,
+                Some(0.1),
+                Some(40),
+                Some(1.2),
+                "no difference seen; to find one of 0.10, about 40 more runs, ≈ $1.20",
+            ),
+            (0.001, Some(0.1), Some(1), None, "no difference seen; to find one of 0.10, about 1 more run"),
+            (0.0, None, None, None, "no difference seen"),
+        ] {
+            assert_eq!(to_tell(Some(seen), sought, runs, usd).as_deref(), Some(expected));
+        }
+        assert_eq!(to_tell(Some(0.3), None, None, Some(1.0)), None);
+    }
+}

@@ -1,0 +1,181 @@
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::markup::cut;
+use super::{left_behind, printable};
+use practicum_core::model::{CheckResult, Claim, Scale, TrialRecord, Verdict};
+use practicum_skills::lint::{Alignment, ConventionCompliance};
+
+/// How one run of a case was graded, in the shape that writing-skills documents, with exactly its keys.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "A run graded by criteria from 1 to 5 (grading/<case>_v<version>_run<run>.json)")]
+pub struct Grading {
+    /// The case's id in its evals.json.
+    pub case_id: String,
+    /// Which version of the skill was graded.
+    pub version: u32,
+    /// The number of the run, from 1.
+    #[schemars(range(min = 1))]
+    pub run: u32,
+    /// The mean of all criteria, with one decimal; null if one of them has no score, as user_notes_summary says.
+    #[schemars(range(min = 1, max = 5))]
+    pub overall_score: Option<f64>,
+    /// The mean of the required criteria; null if none has a score.
+    #[schemars(range(min = 1, max = 5))]
+    pub required_score: Option<f64>,
+    /// What each criterion got.
+    pub results: Vec<Graded>,
+    /// Whether every required criterion passed, and with it what else the case requires; user_notes_summary says
+    /// what else failed.
+    pub overall: Overall,
+    /// The conventions for skills, which no case has to ask for.
+    pub convention_compliance: ConventionCompliance,
+    /// Notable claims that the agent made.
+    pub claims: Vec<Claimed>,
+    /// What was odd about the run; empty if nothing.
+    pub user_notes_summary: String,
+    /// How the case itself could be better; empty if in no way.
+    pub eval_feedback: String,
+    /// What the agent measured of itself, if anything.
+    pub execution_metrics: Map<String, Value>,
+}
+
+/// One criterion.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Graded {
+    /// Its label in evals.json.
+    pub criterion: String,
+    /// From 1, unaddressed, to 5, exemplary.
+    #[schemars(range(min = 1, max = 5))]
+    pub score: u8,
+    /// Derived: from 3.
+    pub passed: bool,
+    /// Why it got that.
+    pub reasoning: String,
+}
+
+/// A claim of the agent's, for spot-checking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Claimed {
+    /// What it said.
+    pub claim: String,
+    /// Whether the record bears it out.
+    pub verified: bool,
+    /// What speaks for or against it.
+    pub evidence: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Overall {
+    Pass,
+    Fail,
+}
+
+const LONGEST_TEXT: usize = 4000;
+
+impl Grading {
+    /// `None` where the run has no criterion with such a score, or no verdict.
+    pub fn of(record: &TrialRecord, version: u32, conventions: &ConventionCompliance) -> Option<Self> {
+        let overall = match record.verdict {
+            Verdict::Pass => Overall::Pass,
+            Verdict::Fail => Overall::Fail,
+            Verdict::NotScored(_) => return None,
+        };
+        let scored: Vec<(&CheckResult, f64)> = record
+            .checks
+            .iter()
+            .filter(|check| check.scale == Some(Scale::OneToFive))
+            .filter_map(|check| Some((check, check.score?)))
+            .collect();
+        let result = |(check, score): &(&CheckResult, f64)| {
+            let score = score.round().clamp(1.0, 5.0);
+            Graded {
+                criterion: said(check.label()),
+                score: score as u8,
+                passed: Scale::OneToFive.passes(score) == Some(true),
+                reasoning: said(&check.rationale),
+            }
+        };
+        let weak = record.checks.iter().filter_map(|check| Some((check.label(), check.weak.as_ref()?)));
+        let weak = weak.map(|(criterion, why)| format!("{criterion}: {why}"));
+        let feedback = weak.chain(record.remarks.uncovered.iter().cloned());
+        let feedback: Vec<String> = feedback.map(|line| said(&line)).collect();
+        let claim = |claim: &Claim| Claimed {
+            claim: said(&claim.claim),
+            verified: claim.verified,
+            evidence: said(&claim.evidence),
+        };
+        if scored.is_empty() {
+            return None;
+        }
+        let unscored = record.checks.iter().filter(|check| check.scale == Some(Scale::OneToFive));
+        let unscored: Vec<&CheckResult> = unscored.filter(|check| check.score.is_none()).collect();
+        let no_score = |check: &&CheckResult| {
+            let (label, why) = (check.label(), &check.rationale);
+            said(&format!("the criterion \"{label}\" has no score, so there is no overall score: {why}"))
+        };
+        // The criteria alone do not show why the run failed.
+        let failed = record.checks.iter().filter(|check| check.required && check.verdict == Verdict::Fail);
+        let others = failed.filter(|check| check.scale != Some(Scale::OneToFive));
+        let failed_by = others.map(|check| said(&format!("failed: {}: {}", check.label(), check.rationale)));
+        let notes = unscored.iter().map(no_score).chain(failed_by);
+        let notes: Vec<String> = notes.chain(record.notes.iter().map(|note| said(note))).collect();
+        let overall_score = mean(scored.iter().map(|(_, score)| *score)).filter(|_| unscored.is_empty());
+        Some(Self {
+            case_id: printable(&record.case),
+            version,
+            run: record.attempt,
+            overall_score,
+            required_score: mean(scored.iter().filter(|(check, _)| check.required).map(|(_, score)| *score)),
+            results: scored.iter().map(result).collect(),
+            overall,
+            convention_compliance: shown(conventions),
+            claims: record.remarks.claims.iter().map(claim).collect(),
+            user_notes_summary: notes.join("; "),
+            eval_feedback: feedback.join("; "),
+            execution_metrics: Map::new(),
+        })
+    }
+
+    /// With what the agent counted of its work and noted for the user, if it left that in the trial's folder.
+    #[must_use]
+    pub fn measured_in(self, trial: &Path) -> Self {
+        let lines = left_behind::user_notes(trial).unwrap_or_default();
+        let lines = lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(said);
+        let own = Some(self.user_notes_summary).filter(|own| !own.is_empty());
+        let user_notes_summary = lines.chain(own).collect::<Vec<String>>().join("; ");
+        let execution_metrics = left_behind::metrics(trial).unwrap_or_default();
+        Self { execution_metrics, user_notes_summary, ..self }
+    }
+
+    /// Its file's documented name, without the ending.
+    pub fn file_stem(&self) -> String {
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let case: String = self.case_id.chars().take(100).map(plain).collect();
+        format!("{}_v{}_run{}", case.trim_start_matches('.'), self.version, self.run)
+    }
+}
+
+/// What a judge wrote is made harmless like everything else that one wrote.
+fn shown(conventions: &ConventionCompliance) -> ConventionCompliance {
+    let Alignment { passed, details } = &conventions.type_alignment;
+    let type_alignment = Alignment { passed: *passed, details: said(details) };
+    ConventionCompliance { type_alignment, ..conventions.clone() }
+}
+
+/// With one decimal. `None` of nothing.
+fn mean(scores: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = scores.fold((0.0, 0u32), |(sum, count), score| (sum + score, count + 1));
+    (count > 0).then(|| (sum / f64::from(count) * 10.0).round() / 10.0)
+}
+
+fn said(text: &str) -> String {
+    cut(&printable(text), LONGEST_TEXT)
+}

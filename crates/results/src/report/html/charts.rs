@@ -1,0 +1,99 @@
+//! Figures as drawings. Only attributes, because the page's policy allows no inline style.
+
+use crate::report::figures;
+use crate::report::markup::html;
+use practicum_core::model::{ActivationRates, Estimate};
+
+const WIDTH: f64 = 160.0;
+const EDGE: f64 = 6.0;
+const LINE: f64 = 14.0;
+
+fn x(share: f64) -> f64 {
+    EDGE + share.clamp(0.0, 1.0) * (WIDTH - 2.0 * EDGE)
+}
+
+/// Rates between 0 and 1, one below the other, each a dot on its interval, and what they must reach.
+pub fn rate(rates: &[(Estimate, &str)], threshold: Option<f64>) -> String {
+    let height = LINE * rates.len().max(1) as f64 + 4.0;
+    let words: Vec<String> = rates.iter().map(|(rate, _)| figures::estimate(*rate)).collect();
+    let mut out = format!(
+        "<svg class=\"rate\" viewBox=\"0 0 {WIDTH} {height}\" width=\"{WIDTH}\" height=\"{height}\" role=\"img\"><title>{}</title>",
+        html(&words.join(" / "))
+    );
+    for (index, (rate, class)) in rates.iter().enumerate() {
+        let y = 2.0 + LINE * (index as f64 + 0.5);
+        out.push_str(&format!(
+            "<line class=\"track\" x1=\"{}\" x2=\"{}\" y1=\"{y}\" y2=\"{y}\"/>",
+            x(0.0),
+            x(1.0)
+        ));
+        if let Some((low, high)) = rate.low.zip(rate.high) {
+            let width = (x(high) - x(low)).max(2.0);
+            out.push_str(&format!(
+                "<rect class=\"bar {class}\" x=\"{:.1}\" y=\"{}\" width=\"{width:.1}\" height=\"6\" rx=\"3\"/>",
+                x(low),
+                y - 3.0
+            ));
+        }
+        if let Some(value) = rate.value {
+            out.push_str(&format!(
+                "<circle class=\"dot {class}\" cx=\"{:.1}\" cy=\"{y}\" r=\"4\"/>",
+                x(value)
+            ));
+        }
+    }
+    if let Some(threshold) = threshold {
+        let at = x(threshold);
+        out.push_str(&format!(
+            "<line class=\"threshold\" x1=\"{at:.1}\" x2=\"{at:.1}\" y1=\"1\" y2=\"{}\"/>",
+            height - 1.0
+        ));
+    }
+    out.push_str("</svg>");
+    out
+}
+
+/// A difference of rates between −1 and 1, around a line at nothing.
+pub fn difference(of: Estimate) -> String {
+    let onto = |difference: f64| (difference + 1.0) / 2.0;
+    let shifted =
+        Estimate { value: of.value.map(onto), low: of.low.map(onto), high: of.high.map(onto), n: of.n };
+    let class = match (of.low, of.high) {
+        (Some(low), _) if low > 0.0 => "pass",
+        (_, Some(high)) if high < 0.0 => "fail",
+        _ => "none",
+    };
+    // The title of the drawing would tell the shifted figure.
+    let drawing = rate(&[(shifted, class)], Some(0.5));
+    let told = format!("<title>{}</title>", html(&figures::estimate(shifted)));
+    drawing.replace(&told, &format!("<title>{}</title>", html(&figures::difference(of))))
+}
+
+/// What was wanted against what was seen, each field as strong as its count.
+pub fn confusion(of: &ActivationRates) -> String {
+    let most = [of.tp, of.fp, of.tn, of.fn_].into_iter().max().unwrap_or(0).max(1) as f64;
+    let mut out = String::from(
+        "<svg class=\"confusion\" viewBox=\"0 0 250 156\" width=\"250\" height=\"156\" role=\"img\"><title>Confusion matrix</title>\
+         <text class=\"axis\" x=\"125\" y=\"16\">fired</text><text class=\"axis\" x=\"204\" y=\"16\">did not</text>\
+         <text class=\"axis side\" x=\"78\" y=\"56\">should fire</text><text class=\"axis side\" x=\"78\" y=\"122\">should not</text>",
+    );
+    for (count, word, class, column, row) in [
+        (of.tp, "TP", "pass", 0.0, 0.0),
+        (of.fn_, "FN", "fail", 1.0, 0.0),
+        (of.fp, "FP", "fail", 0.0, 1.0),
+        (of.tn, "TN", "pass", 1.0, 1.0),
+    ] {
+        let (left, top) = (88.0 + column * 79.0, 24.0 + row * 66.0);
+        let strength = if count == 0 { 0.04 } else { 0.12 + 0.33 * count as f64 / most };
+        out.push_str(&format!(
+            "<rect class=\"field {class}\" x=\"{left}\" y=\"{top}\" width=\"75\" height=\"62\" rx=\"6\" fill-opacity=\"{strength:.2}\"/>\
+             <text class=\"count\" x=\"{}\" y=\"{}\">{count}</text><text x=\"{}\" y=\"{}\">{word}</text>",
+            left + 37.5,
+            top + 34.0,
+            left + 37.5,
+            top + 52.0
+        ));
+    }
+    out.push_str("</svg>");
+    out
+}

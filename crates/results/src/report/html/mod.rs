@@ -1,0 +1,361 @@
+//! The whole run as one page that needs nothing else: it opens from a mail, offline, on any machine.
+//!
+//! Everything from outside is written as text; the page's own script and style are the only ones that
+//! its policy lets run.
+
+mod cases;
+mod charts;
+mod steps;
+
+use std::io::Write;
+
+use super::markup::{cut, html};
+use super::{Form, Report, Results, figures, when};
+use practicum_core::model::{
+    ActivationRates, ActivationSummary, ArmsSummary, Estimate, EvalFinding, GateResult, ProbeRecord, Rivals,
+    SkillJudged, Standing, Totals, counted,
+};
+use practicum_core::stats::{f1_band, rate_band};
+use practicum_skills::own_files::MARK;
+
+pub static REPORT: Report = Report {
+    name: "html",
+    about: "one self-contained page: charts, search, transcripts",
+    form: Form::File(write),
+    adds: None,
+};
+
+/// What judges said of the evals: how much of it is shown at once, and how much of each text.
+const MOST_FINDINGS: usize = 8;
+const LONGEST_FINDING: usize = 1000;
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// What the policy names, so that nothing else runs. A test holds them against the files.
+const STYLE_HASH: &str = "sha256-o75gE5ZOOZla+mRuxrkyxFuVax+gVbD9IEgBvSeMNis=";
+const SCRIPT_HASH: &str = "sha256-oPpDfjGrzvpAPPJDTsyETf5bwt0ZamcWxa4Zf9qk+5c=";
+
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let names: Vec<String> = results.suites().into_iter().map(str::to_owned).collect();
+    let title = html(&figures::suites(&names));
+    write!(
+        out,
+        "<!doctype html>\n{MARK}\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src '{STYLE_HASH}'; script-src '{SCRIPT_HASH}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>{title} · practicum</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+    )?;
+    header(results, &title, out)?;
+    overview(results, out)?;
+    cases::write(results, out)?;
+    footer(results, out)?;
+    write!(out, "</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n")
+}
+
+fn header(results: &Results, title: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    let (class, word) = match summary.standing() {
+        Standing::Passed => ("pass", "Passed"),
+        Standing::Failed => ("fail", "Failed"),
+        Standing::Ungated => ("none", "No gate"),
+        Standing::Incomplete => ("none", "Incomplete"),
+        Standing::OverBudget => ("none", "Over budget"),
+        Standing::Interrupted => ("none", "Interrupted"),
+    };
+    let (examined, without) = results.totals();
+    writeln!(out, "<header>\n<p class=\"verdict {class}\">{word}</p>\n<h1>{title}</h1>")?;
+    writeln!(
+        out,
+        "<p class=\"faint\">Run <code>{}</code> · {} · practicum {}</p>",
+        html(&summary.run),
+        html(&when::readable(&results.info.started)),
+        html(&results.info.practicum)
+    )?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "<p class=\"notice\">Not all cases were run: {}</p>", html(&sample.in_words()))?;
+    }
+    if let Some(words) = figures::failed_teardowns(summary) {
+        writeln!(out, "<p class=\"notice\">{}</p>", html(&words))?;
+    }
+    for words in results.info.stand_ins() {
+        writeln!(out, "<p class=\"notice\">{words}</p>")?;
+    }
+    writeln!(out, "</header>\n<section class=\"tiles\">")?;
+    match (examined.trials, without.trials) {
+        (0, _) => counts("Trials passed", &without, out)?,
+        (_, 0) => counts("Trials passed", &examined, out)?,
+        (_, _) => {
+            counts("With the skill", &examined, out)?;
+            let mut more = format!("{} failed, {} not scored", without.failed, without.not_scored);
+            if without.not_run > 0 {
+                more.push_str(&format!(", {} not run", without.not_run));
+            }
+            tile("Without the skill", &share(&without), &more, out)?;
+        }
+    }
+    let rate = summary.pass_rate.rate;
+    let value = rate.value.map_or_else(|| "–".to_owned(), |value| format!("{:.0}&thinsp;%", value * 100.0));
+    tile("Pass rate", &value, &interval(rate), out)?;
+    let cost = summary.cost_usd.map_or_else(|| "–".to_owned(), |usd| format!("${usd:.2}"));
+    let tokens = summary.tokens.input + summary.tokens.output;
+    let judge = match summary.judging.map(|judging| judging.cost_usd) {
+        None => String::new(),
+        Some(Some(usd)) => format!(", judge ${usd:.2}"),
+        Some(None) => ", judge’s cost unknown".to_owned(),
+    };
+    tile("Cost", &cost, &format!("{} tokens{judge}", grouped(tokens)), out)?;
+    let trials = match summary.totals.trials {
+        1 => "1 trial".to_owned(),
+        trials => format!("{} trials", grouped(trials)),
+    };
+    tile("Time", &duration(summary.seconds), &trials, out)?;
+    writeln!(out, "</section>")
+}
+
+fn counts(title: &str, of: &Totals, out: &mut dyn Write) -> std::io::Result<()> {
+    let mut rest = Vec::new();
+    let parts = [
+        (of.failed, "fail", "failed"),
+        (of.not_scored, "none", "not scored"),
+        (of.not_run, "none", "not run"),
+    ];
+    for (count, class, word) in parts {
+        if count > 0 {
+            rest.push(format!("<span class=\"{class}\">{count} {word}</span>"));
+        }
+    }
+    let rest = if rest.is_empty() { "all of them".to_owned() } else { rest.join(", ") };
+    tile(title, &share(of), &rest, out)
+}
+
+fn share(of: &Totals) -> String {
+    format!("{}<small> of {}</small>", of.passed, of.trials)
+}
+
+fn tile(title: &str, value: &str, more: &str, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"tile\"><h2>{title}</h2><p class=\"value\">{value}</p><p>{more}</p></div>")
+}
+
+fn overview(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    writeln!(out, "<section class=\"cards\"><div class=\"stack\">")?;
+    if !summary.gates.is_empty() {
+        gates(&summary.gates, out)?;
+    }
+    if let Some(found) = &summary.arms {
+        arms(found, out)?;
+    }
+    let doubts = summary.doubts.in_words();
+    if !doubts.is_empty() {
+        let doubts: String = doubts.iter().map(|doubt| format!("<p>{}</p>", html(doubt))).collect();
+        writeln!(out, "<div class=\"card\"><h2>Doubts</h2>{doubts}</div>")?;
+    }
+    if !summary.eval_findings.is_empty() {
+        findings(&summary.eval_findings, out)?;
+    }
+    writeln!(out, "</div>")?;
+    if let Some(found) = &summary.activation {
+        activation(found, out)?;
+    }
+    if let Some(found) = &summary.predicted_activation {
+        rates("Predicted activation, not seen", &found.all, out)?;
+        writeln!(out, "<p class=\"faint\">Guessed by a model from the skills' descriptions.</p></div>")?;
+    }
+    writeln!(out, "</section>")
+}
+
+fn arms(of: &ArmsSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    let words = |arm: &str| match arm {
+        "with" => "with the skill".to_owned(),
+        "without" => "without it".to_owned(),
+        version => html(version),
+    };
+    writeln!(out, "<div class=\"card\"><h2>Pass rate {} − {}</h2>", words(&of.after), words(&of.before))?;
+    writeln!(out, "{}", charts::difference(of.result.difference))?;
+    for line in figures::arms(of) {
+        writeln!(out, "<p>{}</p>", html(&line))?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn gates(gates: &[GateResult], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>Gates</h2>")?;
+    let (shown, others) = figures::gates(gates);
+    gate_table(&shown, out)?;
+    if let Some(others) = others {
+        writeln!(out, "<details><summary>{}</summary>", html(&others))?;
+        let is_shown = |gate: &GateResult| shown.iter().any(|shown| std::ptr::eq(*shown, gate));
+        let others: Vec<&GateResult> = gates.iter().filter(|gate| !is_shown(gate)).collect();
+        gate_table(&others, out)?;
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(of: &[EvalFinding], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>Findings about the evals</h2>")?;
+    let line = |finding: &EvalFinding| html(&cut(&finding.in_words(), LONGEST_FINDING));
+    let (shown, more) = of.split_at(of.len().min(MOST_FINDINGS));
+    for finding in shown {
+        writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
+    }
+    if !more.is_empty() {
+        writeln!(out, "<details><summary>{}</summary>", counted(more.len(), "more finding"))?;
+        for finding in more {
+            writeln!(out, "<p class=\"none\" dir=\"auto\">{}</p>", line(finding))?;
+        }
+        writeln!(out, "</details>")?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn gate_table(gates: &[&GateResult], out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<table class=\"gates\">")?;
+    for gate in gates {
+        let (_, word) = figures::gate(gate);
+        let class = match (gate.ok, gate.fails()) {
+            (true, _) => "pass",
+            (false, true) => "fail",
+            (false, false) => "none",
+        };
+        let value = Estimate { value: gate.value, low: gate.low, high: gate.high, n: 0 };
+        let spared = match (gate.spared.as_slice(), gate.too_many_flaky.as_slice()) {
+            ([], []) => String::new(),
+            ([], names) => format!(" with more flaky failures than usual: {}", html(&names.join(", "))),
+            (names, _) => format!(" without the flaky {}", html(&names.join(", "))),
+        };
+        writeln!(
+            out,
+            "<tr><th>{}<small>{}{spared}</small></th><td>{}</td><td class=\"number\">{}</td><td class=\"{class}\">{word}</td></tr>",
+            html(&gate.name.name().replace('_', " ")),
+            html(&gate.about()),
+            charts::rate(&[(value, class)], Some(gate.threshold)),
+            html(&figures::estimate(value)),
+        )?;
+    }
+    writeln!(out, "</table>")
+}
+
+/// The beginning of a card: counts and rates.
+fn rates(title: &str, of: &ActivationRates, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "<div class=\"card\"><h2>{title}</h2><div class=\"beside\">")?;
+    writeln!(out, "{}<table class=\"metrics\">", charts::confusion(of))?;
+    for (name, rate, band) in [
+        ("Precision", of.precision, Some(rate_band as fn(f64) -> &'static str)),
+        ("Recall", of.recall, Some(rate_band)),
+        ("F1", of.f1, Some(f1_band)),
+        ("Accuracy", of.accuracy, None),
+    ] {
+        let word = band.zip(rate.value).map(|(band, value)| band(value)).unwrap_or_default();
+        let figure = html(&figures::estimate(rate));
+        writeln!(
+            out,
+            "<tr><th>{name}</th><td class=\"number\">{figure}</td><td class=\"faint\">{word}</td></tr>"
+        )?;
+    }
+    writeln!(out, "</table></div>")
+}
+
+fn activation(of: &ActivationSummary, out: &mut dyn Write) -> std::io::Result<()> {
+    rates("Activation", &of.all, out)?;
+    let mut rest = Vec::new();
+    for (count, what, words) in [
+        (of.all.acceptable, "run", "could do either"),
+        (of.all.error, "run", "without an answer"),
+        (of.unmeasured, "case", "could not be measured"),
+        (of.invoked, "run", "told to use the skill by name"),
+    ] {
+        if count > 0 {
+            rest.push(format!("{} {words}", counted(count, what)));
+        }
+    }
+    if !rest.is_empty() {
+        writeln!(out, "<p class=\"faint\">{}</p>", rest.join(" · "))?;
+    }
+    writeln!(out, "</div>")
+}
+
+fn footer(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let probes = results.summary.probes.iter().map(ProbeRecord::in_words);
+    let rivals = results.summary.rivals.iter().map(Rivals::in_words);
+    let skills = results.summary.skills_judged.iter().flat_map(SkillJudged::in_words);
+    let notices = results.info.notices.iter().cloned().chain(rivals).chain(probes).chain(skills);
+    let notices = notices.map(|notice| format!("<li>{}</li>", html(&notice)));
+    writeln!(
+        out,
+        "<footer class=\"faint\"><ul>{}</ul><p>Bars are 95&thinsp;% intervals; runs of one case count as one \
+         cluster. What has no answer is in no rate. Recorded in <code>{}</code>.</p></footer>",
+        notices.collect::<String>(),
+        html(&results.run.path().display().to_string())
+    )
+}
+
+/// `38 – 96 %`, or nothing where there is no interval.
+fn interval(of: Estimate) -> String {
+    let ends = of.low.zip(of.high);
+    ends.map_or_else(String::new, |(low, high)| {
+        format!("{:.0} – {:.0}&thinsp;%, n = {}", low * 100.0, high * 100.0, of.n)
+    })
+}
+
+fn duration(seconds: f64) -> String {
+    match seconds {
+        _ if seconds < 60.0 => format!("{seconds:.1}&thinsp;s"),
+        _ if seconds < 3600.0 => format!("{:.0}&thinsp;min", seconds / 60.0),
+        _ => format!("{:.1}&thinsp;h", seconds / 3600.0),
+    }
+}
+
+/// With thin spaces between the thousands.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push_str("&thinsp;");
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    #[test]
+    fn thousands_stand_apart() {
+        for (number, expected) in [(7, "7"), (1234, "1&thinsp;234"), (1_234_567, "1&thinsp;234&thinsp;567")] {
+            assert_eq!(grouped(number), expected);
+        }
+    }
+
+    /// A page whose policy names another script than it has is a dead page.
+    #[test]
+    fn the_policy_names_the_script_and_the_style() {
+        for (content, hash) in [(STYLE, STYLE_HASH), (SCRIPT, SCRIPT_HASH)] {
+            let digest = "import base64,hashlib,sys; sys.stdout.write('sha256-' + base64.b64encode(hashlib.sha256(sys.stdin.buffer.read()).digest()).decode())";
+            let mut python = Command::new("python3")
+                .args(["-c", digest])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("python3 starts");
+            python.stdin.take().expect("piped").write_all(content.as_bytes()).expect("written");
+            let output = python.wait_with_output().expect("python3 ends");
+            assert_eq!(String::from_utf8_lossy(&output.stdout), hash);
+        }
+    }
+
+    #[test]
+    fn the_page_s_own_script_cannot_end_itself() {
+        assert!(!SCRIPT.contains("</script") && !STYLE.contains("</style"));
+    }
+}

@@ -1,0 +1,177 @@
+//! The whole report as a Markdown document: activation first, where a case asks about it, then each case.
+
+mod activation;
+mod cases;
+
+use std::io::Write;
+
+use super::markup::{cut, markdown as plain};
+use super::{Form, Report, Results, figures, when};
+use practicum_core::model::{Estimate, SkillJudged, Standing, Totals};
+use practicum_skills::own_files::MARK;
+
+pub static REPORT: Report = Report {
+    name: "md",
+    about: "a Markdown document: metrics, failing cases, method",
+    form: Form::File(write),
+    adds: None,
+};
+
+const LONGEST_FINDING: usize = 1000;
+
+fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    let names: Vec<String> = results.suites().iter().map(|name| plain(name)).collect();
+    writeln!(out, "# Evaluation of {}\n", figures::suites(&names))?;
+    let verdict = match summary.standing() {
+        Standing::Passed if !summary.has_gate() => "Passed; no gate was set.".to_owned(),
+        Standing::Passed => "Passed: every gate holds.".to_owned(),
+        Standing::Failed => "Failed: a gate does not hold.".to_owned(),
+        Standing::Ungated => format!("No gate: {}.", summary.why_no_gate()),
+        Standing::Incomplete => "Could not be completed.".to_owned(),
+        Standing::OverBudget => "Stopped by its budget.".to_owned(),
+        Standing::Interrupted => "Interrupted before its end.".to_owned(),
+    };
+    writeln!(
+        out,
+        "**{verdict}** Run `{}`, begun {}.\n",
+        summary.run,
+        plain(&when::readable(&results.info.started))
+    )?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "**Not all cases were run: {}.**\n", plain(&sample.in_words()))?;
+    }
+    totals(results, out)?;
+    gates(results, out)?;
+    if summary.activation.is_some() {
+        activation::write(results, out)?;
+    }
+    if let Some(predicted) = &summary.predicted_activation {
+        activation::write_predicted(predicted, out)?;
+    }
+    if let Some(arms) = &summary.arms {
+        writeln!(out, "\n## {} against {}\n", plain(&arms.after), plain(&arms.before))?;
+        for line in figures::arms(arms) {
+            writeln!(out, "- {}", plain(&line))?;
+        }
+    }
+    cases::write(results, out)?;
+    doubts(results, out)?;
+    findings(results, out)?;
+    methodology(results, out)?;
+    writeln!(out, "\n{MARK}")
+}
+
+fn totals(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let summary = &results.summary;
+    writeln!(out, "| | trials run | passed | failed | not scored | not run |\n|---|---|---|---|---|---|")?;
+    let row = |title: &str, of: &Totals| {
+        let Totals { trials, passed, failed, not_scored, not_run } = of;
+        format!("| {title} | {trials} | {passed} | {failed} | {not_scored} | {not_run} |")
+    };
+    let (examined, without) = results.totals();
+    if without.trials + without.not_run > 0 {
+        writeln!(out, "{}\n{}", row("with the skill", &examined), row("without the skill", &without))?;
+    }
+    writeln!(out, "{}\n", row("all", &summary.totals))?;
+    let reliability = figures::reliability(&summary.reliability).map(|text| format!(" · {}", plain(&text)));
+    let rate = figures::pass_rate(&summary.pass_rate);
+    writeln!(out, "- Pass rate: {rate}{}", reliability.unwrap_or_default())?;
+    let cost = plain(&figures::cost(summary));
+    let tokens = summary.tokens.input + summary.tokens.output;
+    writeln!(out, "- Time and cost: {:.1} s, {tokens} tokens, {cost}", summary.seconds)
+}
+
+fn gates(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    if results.summary.gates.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Gates\n\n| gate | suite | value | |\n|---|---|---|---|")?;
+    for gate in &results.summary.gates {
+        let (figures, word) = figures::gate(gate);
+        let name = plain(gate.name.name());
+        writeln!(out, "| {name} | {} | {} | {word} |", plain(&gate.about()), plain(&figures))?;
+    }
+    Ok(())
+}
+
+/// An estimate as cells of a table: value and interval.
+fn cells(of: Estimate) -> String {
+    let value = of.value.map_or_else(|| "–".to_owned(), |value| format!("{value:.2}"));
+    let interval = of.low.zip(of.high).map(|(low, high)| format!("{low:.2} – {high:.2}"));
+    format!("{value} | {}", interval.unwrap_or_else(|| "–".to_owned()))
+}
+
+/// How much there is to doubt in the marks.
+fn doubts(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    let doubts = results.summary.doubts.in_words();
+    if doubts.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Doubts\n")?;
+    doubts.iter().try_for_each(|doubt| writeln!(out, "- {doubt}"))
+}
+
+/// What judges said of the evals: a check that anything meets is no victory.
+fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    if results.summary.eval_findings.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Findings about the evals\n")?;
+    for finding in &results.summary.eval_findings {
+        writeln!(out, "- {}", plain(&cut(&finding.in_words(), LONGEST_FINDING)))?;
+    }
+    Ok(())
+}
+
+fn methodology(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
+    writeln!(out, "\n## Methodology\n")?;
+    for (asked, settings) in results.info.suites.iter().zip(&results.info.settings) {
+        let setting = |name: &str| settings.get(name).map_or("–", |setting| setting.value.as_str());
+        let mut cases = asked.suite["cases"].as_array().into_iter().flatten();
+        let own_limit = cases.any(|case| case.get("timeout").is_some());
+        let line = format!(
+            "{}: format {}, agent {}, model {}, mode {}, arm {}, repeat {}, at most {} each{}.",
+            asked.suite["name"].as_str().unwrap_or_default(),
+            asked.origin.dialect,
+            setting("agent"),
+            setting("model"),
+            setting("mode"),
+            setting("arm"),
+            setting("repeat"),
+            setting("timeout"),
+            if own_limit { ", unless the case says otherwise" } else { "" },
+        );
+        writeln!(out, "- {}", plain(&line))?;
+    }
+    for notice in &results.info.notices {
+        writeln!(out, "- {}", plain(notice))?;
+    }
+    for rivals in &results.summary.rivals {
+        writeln!(out, "- {}", plain(&rivals.in_words()))?;
+    }
+    for probe in &results.summary.probes {
+        writeln!(out, "- {}", plain(&probe.in_words()))?;
+    }
+    for line in results.summary.skills_judged.iter().flat_map(SkillJudged::in_words) {
+        writeln!(out, "- {}", plain(&line))?;
+    }
+    if let Some(words) = figures::failed_teardowns(&results.summary) {
+        writeln!(out, "- {}", plain(&words))?;
+    }
+    for words in results.info.stand_ins() {
+        writeln!(out, "- {words}")?;
+    }
+    write!(out, "{METHOD}")
+}
+
+const METHOD: &str = "\
+- Each trial ran in a clean room of its own, with nothing of the evals in it.
+- Activation is what was seen: the agent's own skill tool, or its reading of the SKILL.md.
+- Brackets are 95 % intervals; runs of one case count as one cluster.
+- Agreement is the share of runs in which a check found what it found in most of them.
+- What has no answer (an error, a time-out, a judge that cannot be understood) is not scored: it is in no
+  rate, neither passed nor failed. Undefined rates are shown as –.
+- Precision = TP / (TP + FP), recall = TP / (TP + FN), F1 is their harmonic mean, accuracy = (TP + TN) /
+  all four. Cases in which either outcome is acceptable are in none of them.
+";

@@ -1,0 +1,215 @@
+//! What skill-creator and agentskills.io write about a run, for the viewers people already have: one
+//! folder is one iteration.
+//!
+//! Both know only passed and failed, so that a run with an expectation without an answer has no grading and is
+//! in no mean; the notes of the benchmark name it.
+
+mod benchmark;
+mod grading;
+mod numbers;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use self::benchmark::Benchmark;
+use self::numbers::Numbers;
+use super::results::Questions;
+use super::{Form, Report, Results, left_behind, printable};
+use practicum_core::model::{Arm, CaseSummary, CheckSummary, TrialRecord};
+
+pub static REPORT: Report = Report {
+    name: "skill-creator",
+    about: "skill-creator's grading, timing and benchmark, in a folder",
+    form: Form::Folder(|results, folder| write(results, folder, Shape::SkillCreator)),
+    adds: None,
+};
+
+pub static AGENTSKILLS: Report = Report {
+    name: "agentskills",
+    about: "the same files as agentskills.io describes them, in a folder",
+    form: Form::Folder(|results, folder| write(results, folder, Shape::Agentskills)),
+    adds: None,
+};
+
+/// Whose keys and layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    SkillCreator,
+    Agentskills,
+}
+
+fn write(results: &Results, folder: &Path, shape: Shape) -> std::io::Result<Vec<String>> {
+    let (cases, left_out) = with_a_place(results);
+    for (name, cases) in parts(&cases) {
+        let folder = name.map_or_else(|| folder.to_owned(), |name| folder.join(name));
+        part(results, &cases, &folder, shape)?;
+    }
+    Ok(left_out)
+}
+
+/// The cases that are written, and notes on those that are not: the layout has no place for a suite that only
+/// measures activation, and beside one that has, it would take the layout away from that.
+fn with_a_place(results: &Results) -> (Vec<&CaseSummary>, Vec<String>) {
+    let all = &results.summary.cases;
+    let only_activation = |suite: &&str| {
+        let mut cases = all.iter().filter(|case| case.suite == *suite);
+        cases.all(CaseSummary::is_only_about_activation)
+    };
+    let (left_out, placed): (Vec<&str>, Vec<&str>) = results.suites().into_iter().partition(only_activation);
+    if placed.is_empty() {
+        return (all.iter().collect(), Vec::new());
+    }
+    let note =
+        |suite: &&str| format!("{suite} only measures activation, which has no place among these files");
+    let cases = all.iter().filter(|case| placed.contains(&case.suite.as_str())).collect();
+    (cases, left_out.iter().map(note).collect())
+}
+
+/// The cases of a run, in folders of their own where more than the arms differ: the files have no room
+/// for several suites, agents, models or modes.
+fn parts<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSummary>)> {
+    let mut parts: Vec<(String, Vec<&CaseSummary>)> = Vec::new();
+    for case in cases.iter().copied() {
+        let words = [Some(&case.suite), Some(&case.agent), case.model.as_ref(), Some(&case.mode)];
+        let name = words.map(|word| word.map_or("", String::as_str)).join(" ");
+        match parts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, cases)) => cases.push(case),
+            None => parts.push((name, vec![case])),
+        }
+    }
+    let alone = parts.len() == 1;
+    let named = |(index, (name, cases)): (usize, (String, _))| {
+        // Two names may look alike once they are names of folders.
+        ((!alone).then(|| format!("{}-{}", index + 1, file_name(&name))), cases)
+    };
+    parts.into_iter().enumerate().map(named).collect()
+}
+
+fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) -> std::io::Result<()> {
+    let numbers = Numbers::of(results, cases);
+    let questions = results.questions();
+    let mut benchmark = Benchmark::new(results, cases, &numbers);
+    for case in cases {
+        let id = numbers.of_case(&case.id);
+        let name = printable(name(results, &questions, case).unwrap_or(&case.id));
+        let eval = folder.join(format!("eval-{id}"));
+        let runs = case.trials();
+        let prompt = questions.prompts(&case.suite, &case.id).join("\n\n");
+        let wording = |check: &CheckSummary| questions.wording(&case.suite, &case.id, &check.id);
+        let said = |check: &CheckSummary| printable(wording(check).unwrap_or(&check.id));
+        let metadata = json!({"eval_id": id, "eval_name": name, "prompt": printable(&prompt),
+            "assertions": case.checks.iter().map(said).collect::<Vec<String>>()});
+        for trial in results.trials(case) {
+            let record = trial?;
+            let run = run_folder(results, &eval, &record, runs, shape);
+            std::fs::create_dir_all(&run)?;
+            let outputs = run.join("outputs");
+            copy_outputs(&results.folder(&record), &outputs)?;
+            let graded = grading::graded(&record, &questions);
+            let metrics = grading::metrics(results, &record);
+            put(&run.join("timing.json"), &grading::timing(results, &record, shape))?;
+            if shape == Shape::SkillCreator {
+                // The viewer looks for the prompt here and in the folder above.
+                put(&run.join("eval_metadata.json"), &metadata)?;
+                // A file of the agent's keeps its name.
+                if !outputs.join("metrics.json").exists()
+                    || !left_behind::is_there(&results.folder(&record), "metrics.json")
+                {
+                    put(&outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
+                }
+            }
+            let grading = run.join("grading.json");
+            if graded.is_whole() {
+                put(&grading, &grading::document(&record, &graded, &metrics, shape))?;
+            } else if grading.symlink_metadata().is_ok() {
+                // One that an earlier run left here would be taken for this run's.
+                std::fs::remove_file(&grading)?;
+            }
+            let eval = Eval { id, name: &name };
+            benchmark.add(eval, configuration(results, &record), &record, &graded, &metrics);
+        }
+        // The script that makes a benchmark looks for the number here.
+        if shape == Shape::SkillCreator {
+            std::fs::create_dir_all(&eval)?;
+            put(&eval.join("eval_metadata.json"), &metadata)?;
+        }
+    }
+    put(&folder.join("benchmark.json"), &benchmark.document(shape))
+}
+
+/// Where a run's files go. agentskills.io has one run of each eval; more of them get folders.
+fn run_folder(results: &Results, eval: &Path, record: &TrialRecord, runs: u64, shape: Shape) -> PathBuf {
+    let folder = eval.join(configuration(results, record));
+    match shape {
+        Shape::Agentskills if runs <= 1 => folder,
+        Shape::Agentskills | Shape::SkillCreator => folder.join(format!("run-{}", record.attempt)),
+    }
+}
+
+/// What the viewers call an arm.
+fn configuration(results: &Results, record: &TrialRecord) -> String {
+    match record.condition.arm {
+        Arm::WithSkill => "with_skill".to_owned(),
+        Arm::WithoutSkill => "without_skill".to_owned(),
+        Arm::Version(number) => match &results.summary.arms {
+            Some(arms) if arms.after == record.condition.arm.name() => "with_skill".to_owned(),
+            Some(arms) if arms.before == record.condition.arm.name() => "old_skill".to_owned(),
+            Some(_) | None => format!("v{number}"),
+        },
+    }
+}
+
+/// An eval, as the files name it.
+#[derive(Clone, Copy)]
+struct Eval<'n> {
+    id: u32,
+    name: &'n str,
+}
+
+/// What the eval is called, where that is not its id. In other formats a note is no name but a reason.
+fn name<'r>(results: &Results, questions: &Questions<'r>, case: &CaseSummary) -> Option<&'r str> {
+    let asked = results.info.suites.iter().find(|of| of.suite["name"] == *case.suite)?;
+    let names_in_notes = asked.origin.dialect == "skill-creator";
+    questions.note(&case.suite, &case.id).filter(|_| names_in_notes)
+}
+
+/// What the agent said last and what it wrote, as far as it was kept.
+fn copy_outputs(trial: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    let files = trial.join("files");
+    let said = trial.join("output.txt");
+    if said.is_file() {
+        std::fs::copy(&said, to.join(free_name(&files)))?;
+    }
+    for entry in ignore::WalkBuilder::new(&files).standard_filters(false).follow_links(false).build() {
+        let Ok(entry) = entry else { continue };
+        let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
+        let Some(below) = entry.path().strip_prefix(&files).ok().filter(|_| is_file) else { continue };
+        // What the agent put into a folder for outputs is in this one, unless it used the name twice.
+        let inner = below.strip_prefix("outputs").ok().filter(|inner| !files.join(inner).exists());
+        let target = to.join(inner.unwrap_or(below));
+        if let Some(folder) = target.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::copy(entry.path(), target)?;
+    }
+    Ok(())
+}
+
+/// What the final answer is called: a file of the agent's keeps its name.
+fn free_name(files: &Path) -> String {
+    let first = ["output.txt", "final-answer.txt"].map(str::to_owned);
+    let names = first.into_iter().chain((2..=u32::MAX).map(|number| format!("final-answer-{number}.txt")));
+    let is_free = |name: &String| files.join(name).symlink_metadata().is_err();
+    names.into_iter().find(is_free).unwrap_or_default()
+}
+
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+    name.chars().take(60).map(plain).collect()
+}
+
+fn put(path: &Path, document: &Value) -> std::io::Result<()> {
+    std::fs::write(path, format!("{document:#}\n"))
+}

@@ -1,0 +1,326 @@
+//! Questions over runs.
+
+use std::path::Path as FilePath;
+
+use axum::Json;
+use axum::extract::{Path, Query, State};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Failure, Shared};
+use practicum_core::model::GateResult;
+use practicum_core::stats;
+use practicum_engine::history;
+use practicum_engine::store::{
+    CaseCell, CaseRow, CheckRow, Choices, Label, Live, Metric, Order, RunRow, Scope, SuiteRow, TrialFilter,
+    TrialRow,
+};
+
+/// How many rows a page has at most, whatever is asked for.
+const MOST_ROWS: usize = 200;
+
+#[derive(Deserialize)]
+pub struct RunsAsked {
+    before: Option<String>,
+    limit: Option<usize>,
+}
+
+#[derive(Serialize)]
+pub struct Runs {
+    runs: Vec<Listed>,
+    more: bool,
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(flatten)]
+    row: RunRow,
+    state: &'static str,
+    suites: Vec<String>,
+}
+
+fn state(row: &RunRow, folder: &FilePath) -> &'static str {
+    match row.standing() {
+        Some(standing) => standing.name(),
+        None if Live::read(folder).is_some_and(|live| live.is_running()) => "running",
+        None => "broken off",
+    }
+}
+
+impl Shared {
+    fn listed(&self, row: RunRow, suites: Vec<String>) -> Listed {
+        let state = state(&row, &self.0.project.join(".practicum/runs").join(&row.id));
+        Listed { row, state, suites }
+    }
+}
+
+pub async fn runs(
+    State(shared): State<Shared>,
+    Query(asked): Query<RunsAsked>,
+) -> Result<Json<Runs>, Failure> {
+    let limit = asked.limit.unwrap_or(50).clamp(1, MOST_ROWS);
+    let mut rows = shared.ask(|index| {
+        let rows = index.runs(asked.before.as_deref(), limit + 1)?;
+        rows.into_iter()
+            .map(|row| Ok((index.suites_of(&row.id, usize::MAX)?, row)))
+            .collect::<Result<Vec<_>, _>>()
+    })?;
+    let more = rows.len() > limit;
+    rows.truncate(limit);
+    Ok(Json(Runs { runs: rows.into_iter().map(|(suites, row)| shared.listed(row, suites)).collect(), more }))
+}
+
+#[derive(Serialize)]
+pub struct OneRun {
+    #[serde(flatten)]
+    listed: Listed,
+    /// Its suites against the agents and arms they were run with, and all of them together.
+    grid: Vec<SuiteRow>,
+    columns: Vec<CaseCell>,
+    /// What its summary says beside the cases, which may be many.
+    summary: Option<Value>,
+    notices: Vec<String>,
+}
+
+/// What is shown of a summary: whatever it has of this.
+#[derive(Deserialize)]
+struct Concluded {
+    #[serde(default)]
+    gates: Vec<GateResult>,
+    pass_rate: Option<Value>,
+    activation: Option<Value>,
+    arms: Option<Value>,
+}
+
+pub async fn run(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<OneRun>, Failure> {
+    let run = shared.run(&id)?;
+    let (row, grid) = shared.ask(|index| Ok((index.run(&id)?, index.suite_cells_of(&id)?)))?;
+    let row = row.ok_or(Failure::Missing("the run is not in the index yet"))?;
+    let file = |name: &str| std::fs::File::open(run.path().join(name)).ok().map(std::io::BufReader::new);
+    let summary = file("summary.json").and_then(|file| serde_json::from_reader(file).ok());
+    let summary = summary.map(|Concluded { gates, pass_rate, activation, arms }| {
+        let gates: Vec<Value> = gates.iter().map(shown_gate).collect();
+        json!({"gates": gates, "pass_rate": pass_rate, "activation": activation, "arms": arms})
+    });
+    #[derive(Deserialize)]
+    struct Told {
+        #[serde(default)]
+        notices: Vec<String>,
+    }
+    let told = file("run.json").and_then(|file| serde_json::from_reader::<_, Told>(file).ok());
+    let notices = told.map(|told| told.notices).unwrap_or_default();
+    let suites = grid.iter().map(|row| row.suite.clone()).collect();
+    let columns = together(&grid);
+    Ok(Json(OneRun { listed: shared.listed(row, suites), grid, columns, summary, notices }))
+}
+
+fn shown_gate(gate: &GateResult) -> Value {
+    let mut shown = json!(gate);
+    shown["standing"] = gate.standing().into();
+    shown
+}
+
+/// The cells of all suites, added up.
+fn together(grid: &[SuiteRow]) -> Vec<CaseCell> {
+    let mut columns: Vec<CaseCell> = Vec::new();
+    for cell in grid.iter().flat_map(|row| &row.cells) {
+        match columns.iter_mut().find(|known| known.column == cell.column) {
+            Some(known) => {
+                known.passed += cell.passed;
+                known.failed += cell.failed;
+                known.not_scored += cell.not_scored;
+            }
+            None => columns.push(cell.clone()),
+        }
+    }
+    columns.sort_by(|a, b| a.column.cmp(&b.column));
+    columns
+}
+
+#[derive(Deserialize)]
+pub struct CasesAsked {
+    suite: Option<String>,
+    case: Option<String>,
+    #[serde(default)]
+    troubled: bool,
+}
+
+#[derive(Serialize)]
+pub struct Cases {
+    cases: Vec<Case>,
+    more: bool,
+}
+
+#[derive(Serialize)]
+struct Case {
+    suite: String,
+    case: String,
+    cells: Vec<Cell>,
+}
+
+/// With how far its rate may be from the true one.
+#[derive(Serialize)]
+struct Cell {
+    #[serde(flatten)]
+    cell: CaseCell,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl Cell {
+    fn of(cell: CaseCell) -> Self {
+        let interval = stats::wilson(cell.passed, cell.passed + cell.failed, stats::ALPHA);
+        Self { cell, low: interval.map(|ends| ends.low), high: interval.map(|ends| ends.high) }
+    }
+}
+
+pub async fn cases(
+    State(shared): State<Shared>,
+    Path(id): Path<String>,
+    Query(asked): Query<CasesAsked>,
+) -> Result<Json<Cases>, Failure> {
+    let after = asked.suite.as_deref().zip(asked.case.as_deref());
+    let limit = 100;
+    let mut cases = shared.ask(|index| index.cases_of(&id, after, asked.troubled, limit + 1))?;
+    let more = cases.len() > limit;
+    cases.truncate(limit);
+    let case = |CaseRow { suite, case, cells }| Case {
+        suite,
+        case,
+        cells: cells.into_iter().map(Cell::of).collect(),
+    };
+    Ok(Json(Cases { cases: cases.into_iter().map(case).collect(), more }))
+}
+
+#[derive(Deserialize)]
+pub struct TrialsAsked {
+    run: Option<String>,
+    suite: Option<String>,
+    case: Option<String>,
+    agent: Option<String>,
+    arm: Option<String>,
+    verdict: Option<String>,
+    q: Option<String>,
+    order: Option<String>,
+    after: Option<i64>,
+    limit: Option<usize>,
+    /// Whether the checks of each are wanted, too.
+    #[serde(default)]
+    checks: bool,
+}
+
+#[derive(Serialize)]
+pub struct Trials {
+    trials: Vec<ListedTrial>,
+    more: bool,
+}
+
+#[derive(Serialize)]
+struct ListedTrial {
+    #[serde(flatten)]
+    row: TrialRow,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checks: Option<Vec<CheckRow>>,
+}
+
+pub async fn trials(
+    State(shared): State<Shared>,
+    Query(asked): Query<TrialsAsked>,
+) -> Result<Json<Trials>, Failure> {
+    let passed = match asked.verdict.as_deref() {
+        None | Some("") => None,
+        Some("pass") => Some(Some(true)),
+        Some("fail") => Some(Some(false)),
+        Some("not_scored") => Some(None),
+        Some(_) => return Err(Failure::Wrong("a verdict is pass, fail or not_scored".to_owned())),
+    };
+    let filter = TrialFilter {
+        run: asked.run,
+        suite: asked.suite,
+        case: asked.case,
+        agent: asked.agent,
+        arm: asked.arm,
+        passed,
+        text: asked.q,
+    };
+    let order = match asked.order.as_deref() {
+        None | Some("") => {
+            if filter.run.is_some() {
+                Order::Case
+            } else {
+                Order::Newest
+            }
+        }
+        Some(name) => {
+            Order::parse(name).ok_or_else(|| Failure::Wrong("there is no such order".to_owned()))?
+        }
+    };
+    let limit = asked.limit.unwrap_or(100).clamp(1, MOST_ROWS);
+    let mut trials = shared.ask(|index| {
+        let rows = index.trials(&filter, order, asked.after, limit + 1)?.into_iter();
+        rows.map(|row| {
+            let checks = asked.checks.then(|| index.checks_of(row.n)).transpose()?;
+            Ok(ListedTrial { row, checks })
+        })
+        .collect::<Result<Vec<_>, _>>()
+    })?;
+    let more = trials.len() > limit;
+    trials.truncate(limit);
+    Ok(Json(Trials { trials, more }))
+}
+
+#[derive(Deserialize)]
+pub struct ChoicesAsked {
+    run: Option<String>,
+}
+
+/// What trials can be chosen by.
+pub async fn choices(
+    State(shared): State<Shared>,
+    Query(asked): Query<ChoicesAsked>,
+) -> Result<Json<Choices>, Failure> {
+    Ok(Json(shared.ask(|index| index.choices(asked.run.as_deref()))?))
+}
+
+#[derive(Deserialize)]
+pub struct TrendAsked {
+    metric: Option<String>,
+    suite: Option<String>,
+    case: Option<String>,
+    arm: Option<String>,
+}
+
+pub async fn trend(
+    State(shared): State<Shared>,
+    Query(asked): Query<TrendAsked>,
+) -> Result<Json<history::Trend>, Failure> {
+    let metric = Metric::parse(asked.metric.as_deref().unwrap_or("pass_rate"))
+        .ok_or_else(|| Failure::Wrong("there is no such metric".to_owned()))?;
+    let given = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let scope = Scope {
+        suite: given(asked.suite),
+        case: given(asked.case),
+        arm: given(asked.arm),
+        ..Scope::default()
+    };
+    Ok(Json(shared.ask(|index| history::trend(index, metric, &scope, 100))?))
+}
+
+pub async fn audit(State(shared): State<Shared>) -> Result<Json<history::Audited>, Failure> {
+    Ok(Json(shared.ask(|index| history::audit(index, None, 20, 5))?))
+}
+
+/// How far people agree with the judge, over the labels of a run.
+pub async fn agreement(State(shared): State<Shared>, Path(id): Path<String>) -> Result<Json<Value>, Failure> {
+    let run = shared.run(&id)?;
+    let labels = Label::all(run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
+    let table = Label::table(&labels);
+    let kappa = stats::kappa(table, stats::ALPHA);
+    Ok(Json(json!({
+        "labels": labels.len(),
+        "agree": table[0][0] + table[1][1],
+        "kappa": kappa.map(|kappa| json!({
+            "value": kappa.value, "low": kappa.interval.low, "high": kappa.interval.high,
+        })),
+    })))
+}

@@ -1,0 +1,139 @@
+//! The viewer: a page for people, served on loopback.
+//!
+//! In: run directories and their index. Out: HTTP. Never: shows what the store cannot read; lets
+//! anything an agent wrote be more than text; answers anyone who does not know the token.
+
+mod api;
+mod assets;
+mod guard;
+mod live;
+mod trial;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use axum::routing::{get, post};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use practicum_engine::store::{Index, IndexError, RunDir};
+
+/// A viewer that is ready to serve.
+pub struct Viewer {
+    listener: TcpListener,
+    router: Router,
+    url: String,
+}
+
+/// How old the index may be when it is asked.
+const FRESH: Duration = Duration::from_millis(700);
+
+impl Viewer {
+    /// Binds a port of this machine that nobody else can reach; 0 is any free one.
+    pub async fn open(project: &Path, port: u16) -> std::io::Result<Self> {
+        let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await?;
+        let port = listener.local_addr()?.port();
+        let token = uuid::Uuid::new_v4().simple().to_string();
+        let index = Index::of(project).map_err(std::io::Error::other)?;
+        let shared = Shared(Arc::new(Inner {
+            project: project.to_owned(),
+            index: Mutex::new((index, Instant::now())),
+        }));
+        let router = guard::guarded(get(assets::page), routes(shared), &token, port);
+        Ok(Self { listener, router, url: format!("http://127.0.0.1:{port}/{token}/") })
+    }
+
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Serves until the process ends.
+    pub async fn serve(self) -> std::io::Result<()> {
+        axum::serve(self.listener, self.router).await
+    }
+}
+
+fn routes(shared: Shared) -> Router {
+    Router::new()
+        .route("/web/{name}", get(assets::asset))
+        .route("/api/runs", get(api::runs))
+        .route("/api/trials", get(api::trials))
+        .route("/api/choices", get(api::choices))
+        .route("/api/trend", get(api::trend))
+        .route("/api/audit", get(api::audit))
+        .route("/api/run/{run}", get(api::run))
+        .route("/api/run/{run}/cases", get(api::cases))
+        .route("/api/run/{run}/agreement", get(api::agreement))
+        .route("/api/run/{run}/live", get(live::live))
+        .route("/api/run/{run}/trial/{trial}", get(trial::trial))
+        .route("/api/run/{run}/trial/{trial}/steps", get(trial::steps))
+        .route("/api/run/{run}/trial/{trial}/step", get(trial::step))
+        .route("/api/run/{run}/trial/{trial}/file", get(trial::file))
+        .route("/api/run/{run}/trial/{trial}/download", get(trial::download))
+        .route("/api/run/{run}/trial/{trial}/label", post(trial::label))
+        .with_state(shared)
+}
+
+/// What all requests share.
+#[derive(Clone)]
+struct Shared(Arc<Inner>);
+
+struct Inner {
+    project: PathBuf,
+    /// With when it was last brought up to date.
+    index: Mutex<(Index, Instant)>,
+}
+
+impl Shared {
+    /// Asks the index, which is brought up to date before if it is not fresh.
+    fn ask<T>(&self, question: impl FnOnce(&Index) -> Result<T, IndexError>) -> Result<T, Failure> {
+        tokio::task::block_in_place(|| {
+            let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
+            let (index, looked) = &mut *held;
+            if looked.elapsed() > FRESH {
+                // One that cannot be brought up to date still tells what it knew.
+                let _ = index.catch_up();
+                *looked = Instant::now();
+            }
+            question(index).map_err(|error| Failure::Broken(error.to_string()))
+        })
+    }
+
+    /// The folder of a run, by its whole id.
+    fn run(&self, id: &str) -> Result<RunDir, Failure> {
+        let run = is_plain_name(id).then(|| RunDir::find(&self.0.project, id).ok()).flatten();
+        run.filter(|run| run.id() == id).ok_or(Failure::Missing("there is no such run"))
+    }
+}
+
+/// Whether a name can be nothing but a folder inside another.
+fn is_plain_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', '\0'])
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+enum Failure {
+    Missing(&'static str),
+    /// Nothing has this name, or several have.
+    Unknown(String),
+    Wrong(String),
+    Broken(String),
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let (status, message) = match self {
+            Failure::Missing(what) => (StatusCode::NOT_FOUND, what.to_owned()),
+            Failure::Unknown(why) => (StatusCode::NOT_FOUND, why),
+            Failure::Wrong(why) => (StatusCode::BAD_REQUEST, why),
+            Failure::Broken(why) => (StatusCode::INTERNAL_SERVER_ERROR, why),
+        };
+        (status, axum::Json(json!({ "error": message }))).into_response()
+    }
+}

@@ -1,0 +1,318 @@
+//! One trial in full.
+
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path as FilePath, PathBuf};
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{Path, Query, State};
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Failure, Shared, is_plain_name};
+use practicum_core::model::{RelPath, Step, TrialId, TrialRecord, Verdict};
+use practicum_engine::store::{Label, RunDir, find_trials, records};
+use practicum_engine::transcript;
+
+/// How much of a text is shown at once.
+const PIECE: usize = 16 * 1024;
+
+/// How many steps are shown at once.
+const PAGE: usize = 200;
+
+/// What is read of a transcript at most; a longer one is shown up to here.
+const MOST_READ: u64 = 64 * 1024 * 1024;
+
+/// More files than this are not listed.
+const MOST_FILES: usize = 2000;
+
+/// A trial's folder and record.
+struct Kept {
+    run: RunDir,
+    folder: PathBuf,
+    record: TrialRecord,
+}
+
+impl Kept {
+    fn find(shared: &Shared, run: &str, trial: &str) -> Result<Self, Failure> {
+        let run = shared.run(run)?;
+        let missing = || Failure::Missing("there is no such trial");
+        if !is_plain_name(trial) {
+            return Err(missing());
+        }
+        let mut folder = run.path().join("trials").join(trial);
+        if !folder.join("checks.json").is_file() {
+            let id = tokio::task::block_in_place(|| whole_id(&run, trial))?;
+            folder = run.path().join("trials").join(id.as_str());
+        }
+        let bytes = std::fs::read(folder.join("checks.json")).map_err(|_| missing())?;
+        let record = serde_json::from_slice(&bytes)
+            .map_err(|error| Failure::Broken(format!("its checks.json cannot be read: {error}")))?;
+        Ok(Self { run, folder, record })
+    }
+}
+
+/// The id of the one trial that a part of an id names, as `practicum show` understands it.
+fn whole_id(run: &RunDir, part: &str) -> Result<TrialId, Failure> {
+    let records = records(run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
+    let found = find_trials(&records, part).map_err(Failure::Unknown)?;
+    match found.as_slice() {
+        [one] => Ok(one.trial.clone()),
+        several => {
+            let ids: Vec<&str> = several.iter().take(10).map(|record| record.trial.as_str()).collect();
+            Err(Failure::Unknown(format!("{} trials fit: {}", several.len(), ids.join(", "))))
+        }
+    }
+}
+
+pub async fn trial(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+) -> Result<Json<Value>, Failure> {
+    let Kept { run, folder, record } = Kept::find(&shared, &run, &trial)?;
+    let labels = Label::all(run.path()).unwrap_or_default();
+    let labels: Vec<&Label> = labels.iter().filter(|label| label.trial == record.trial).collect();
+    let files = tokio::task::block_in_place(|| files(&folder.join("files")));
+    let why = record.why_not_scored();
+    let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
+    Ok(Json(json!({
+        "run": run.id(), "record": record, "verdict": record.verdict.name(), "why": why,
+        "ended_in_words": record.ended.in_words(),
+        "files": files, "labels": labels, "stderr": stderr,
+    })))
+}
+
+#[derive(Serialize)]
+struct Listed {
+    path: String,
+    bytes: u64,
+}
+
+/// The files that an agent left, by their paths. Links are not followed.
+fn files(folder: &FilePath) -> Vec<Listed> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                open.push(entry.path());
+            } else if kind.is_file() && found.len() < MOST_FILES {
+                let path = entry.path();
+                let name = path.strip_prefix(folder).ok().and_then(FilePath::to_str).map(str::to_owned);
+                let bytes = entry.metadata().map_or(0, |file| file.len());
+                found.extend(name.map(|path| Listed { path, bytes }));
+            }
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    found
+}
+
+#[derive(Deserialize)]
+pub struct StepsAsked {
+    #[serde(default)]
+    from: usize,
+}
+
+/// A text as far as it is shown, with how long it is in whole.
+#[derive(Debug, PartialEq, Serialize)]
+struct Piece {
+    text: String,
+    /// In bytes.
+    whole: usize,
+    /// Where the rest begins, if there is more.
+    next: Option<usize>,
+}
+
+impl Piece {
+    fn of(text: &str, from: usize) -> Self {
+        let start = boundary(text, from);
+        let end = boundary(text, start.saturating_add(PIECE));
+        let next = (end < text.len()).then_some(end);
+        Self { text: text[start..end].to_owned(), whole: text.len(), next }
+    }
+}
+
+/// The next place at which a text can be cut.
+fn boundary(text: &str, mut at: usize) -> usize {
+    while at < text.len() && !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at.min(text.len())
+}
+
+fn shown(step: &Step) -> Value {
+    match step {
+        Step::User(text) => json!({"kind": "user", "text": Piece::of(text, 0)}),
+        Step::Text(text) => json!({"kind": "text", "text": Piece::of(text, 0)}),
+        Step::Tool(call) => json!({
+            "kind": "tool",
+            "name": Piece::of(&call.name, 0).text,
+            "gist": transcript::gist(&call.input),
+            "input": Piece::of(&transcript::asked(&call.input), 0),
+            "result": call.result.as_deref().map(|text| Piece::of(text, 0)),
+            "ok": call.ok,
+        }),
+    }
+}
+
+pub async fn steps(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+    Query(asked): Query<StepsAsked>,
+) -> Result<Json<Value>, Failure> {
+    let kept = Kept::find(&shared, &run, &trial)?;
+    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
+    let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
+    let next = asked.from.saturating_add(page.len());
+    Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
+}
+
+#[derive(Deserialize)]
+pub struct StepAsked {
+    step: usize,
+    part: String,
+    #[serde(default)]
+    from: usize,
+}
+
+/// More of one text.
+pub async fn step(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+    Query(asked): Query<StepAsked>,
+) -> Result<Json<Value>, Failure> {
+    let kept = Kept::find(&shared, &run, &trial)?;
+    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
+    let text = match (all.get(asked.step), asked.part.as_str()) {
+        (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
+        (Some(Step::Tool(call)), "input") => transcript::asked(&call.input),
+        (Some(Step::Tool(call)), "result") => call.result.clone().unwrap_or_default(),
+        _ => return Err(Failure::Missing("there is no such text")),
+    };
+    Ok(Json(json!(Piece::of(&text, asked.from))))
+}
+
+#[derive(Deserialize)]
+pub struct FileAsked {
+    path: String,
+    #[serde(default)]
+    from: u64,
+}
+
+/// Opens a file of a trial's folder: one that the agent left, or its standard error.
+fn open(kept: &Kept, path: &str) -> Result<File, Failure> {
+    let missing = || Failure::Missing("there is no such file");
+    let below = match path {
+        "stderr.txt" | "output.txt" | "transcript.jsonl" => kept.folder.clone(),
+        _ => kept.folder.join("files"),
+    };
+    let path = RelPath::new(path).ok_or_else(missing)?;
+    let whole = below.join(path.as_str()).canonicalize().map_err(|_| missing())?;
+    // A link could lead anywhere.
+    let inside = below.canonicalize().is_ok_and(|below| whole.starts_with(below));
+    if !inside || !whole.is_file() {
+        return Err(missing());
+    }
+    File::open(whole).map_err(|_| missing())
+}
+
+/// A piece of a file, if it is text.
+pub async fn file(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+    Query(asked): Query<FileAsked>,
+) -> Result<Json<Value>, Failure> {
+    let kept = Kept::find(&shared, &run, &trial)?;
+    let mut file = open(&kept, &asked.path)?;
+    let broken = |error: std::io::Error| Failure::Broken(error.to_string());
+    let whole = file.metadata().map_err(broken)?.len();
+    file.seek(SeekFrom::Start(asked.from)).map_err(broken)?;
+    let mut bytes = Vec::new();
+    file.take(PIECE as u64).read_to_end(&mut bytes).map_err(broken)?;
+    if bytes.contains(&0) {
+        return Ok(Json(json!({"text": null, "whole": whole, "next": null})));
+    }
+    // A character that the piece cuts in two belongs to the next.
+    let read = bytes.utf8_chunks().fold((0, 0), |(valid, _), chunk| {
+        (valid + chunk.valid().len() + chunk.invalid().len(), chunk.invalid().len())
+    });
+    let end = asked.from + bytes.len() as u64;
+    let cut = if end < whole && read.1 > 0 && read.1 < 4 { read.1 } else { 0 };
+    let text = String::from_utf8_lossy(&bytes[..bytes.len() - cut]).into_owned();
+    let next = end - cut as u64;
+    Ok(Json(json!({"text": text, "whole": whole, "next": (next < whole).then_some(next)})))
+}
+
+/// A file as it is, to be kept and never to be shown by the browser.
+pub async fn download(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+    Query(asked): Query<FileAsked>,
+) -> Result<Response, Failure> {
+    let kept = Kept::find(&shared, &run, &trial)?;
+    let mut bytes = Vec::new();
+    let file = open(&kept, &asked.path)?;
+    tokio::task::block_in_place(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
+        .map_err(|error| Failure::Broken(error.to_string()))?;
+    let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
+    Ok((headers, Body::from(bytes)).into_response())
+}
+
+#[derive(Deserialize)]
+pub struct Said {
+    check: String,
+    /// `null` takes an earlier word back.
+    agrees: Option<bool>,
+}
+
+/// Keeps a person's word on a judged check.
+pub async fn label(
+    State(shared): State<Shared>,
+    Path((run, trial)): Path<(String, String)>,
+    Json(said): Json<Said>,
+) -> Result<Json<Label>, Failure> {
+    let kept = Kept::find(&shared, &run, &trial)?;
+    let check = kept.record.checks.iter().find(|check| check.check == said.check && check.scale.is_some());
+    let judge_passed = match check.map(|check| &check.verdict) {
+        Some(Verdict::Pass) => true,
+        Some(Verdict::Fail) => false,
+        Some(Verdict::NotScored(_)) | None => {
+            return Err(Failure::Wrong("the judge gave no verdict on such a check".to_owned()));
+        }
+    };
+    let label = Label {
+        schema_version: 1,
+        at: jiff::Timestamp::now().to_string(),
+        trial: kept.record.trial,
+        check: said.check,
+        judge_passed,
+        agrees: said.agrees,
+    };
+    label.append(kept.run.path()).map_err(|error| Failure::Broken(error.to_string()))?;
+    Ok(Json(label))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_together_are_the_whole() {
+        for text in [String::new(), "short".to_owned(), "ä€🙂".repeat(9000)] {
+            let mut joined = String::new();
+            let mut from = Some(0);
+            while let Some(at) = from {
+                let piece = Piece::of(&text, at);
+                assert!(piece.text.len() <= PIECE + 4 && piece.whole == text.len());
+                joined.push_str(&piece.text);
+                from = piece.next;
+            }
+            assert_eq!(joined, text);
+        }
+    }
+}

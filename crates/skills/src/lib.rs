@@ -1,0 +1,11 @@
+//! Skills on disk: reading, linting, versions.
+
+// Printing panics when nobody reads any more, and a run must not end with its reader.
+#![cfg_attr(not(test), warn(clippy::print_stdout, clippy::print_stderr))]
+
+pub mod git_ref;
+pub mod lint;
+pub mod own_files;
+pub mod project_files;
+pub mod skill;
+pub mod versions;

@@ -1,0 +1,180 @@
+use std::path::{Path, PathBuf};
+
+use super::page::Page;
+use crate::skill::{Form, after_fence, is_command_file, place_name, read_frontmatter, split_frontmatter};
+use practicum_core::model::{Diagnostics, Span};
+use practicum_core::tree::{Data, Entry, Node, read_bounded};
+
+/// No agent would load a larger one: the recommended budget is a fiftieth of this.
+pub(super) const LARGEST: u64 = 1024 * 1024;
+
+/// A skill as its author left it, right or wrong.
+#[derive(Debug, Clone)]
+pub struct Draft {
+    /// The SKILL.md.
+    pub file: PathBuf,
+    pub text: String,
+    pub front: Front,
+    /// What is not valid YAML in a frontmatter that agents read all the same.
+    pub warnings: Diagnostics,
+    body_start: usize,
+    pub(super) page: Page,
+}
+
+/// What stands above the body.
+#[derive(Debug, Clone)]
+pub enum Front {
+    /// The file itself cannot be read as text, so nothing is known of it.
+    Unread {
+        why: String,
+        at: Option<Span>,
+    },
+    Missing,
+    Unclosed,
+    /// Not YAML; the problems point into the whole file.
+    Broken(Diagnostics),
+    NoMapping(Node),
+    Mapping(Node),
+}
+
+impl Draft {
+    /// Never fails: what cannot be read is something to report.
+    pub fn read(file: &Path) -> Self {
+        let unread = |text: String, why: String, at: Option<Span>| Self {
+            file: file.to_owned(),
+            body_start: text.len(),
+            text,
+            front: Front::Unread { why, at },
+            warnings: Diagnostics::default(),
+            page: Page::default(),
+        };
+        let bytes = match read_bounded(file, LARGEST) {
+            Ok(bytes) => bytes,
+            Err(why) => return unread(String::new(), why, None),
+        };
+        match String::from_utf8(bytes) {
+            Ok(text) => Self::of(file, &text),
+            Err(error) => {
+                let at = error.utf8_error().valid_up_to();
+                let valid = String::from_utf8_lossy(&error.as_bytes()[..at]).into_owned();
+                unread(valid, "it is not UTF-8 text from here on".to_owned(), Some(Span::new(at, at)))
+            }
+        }
+    }
+
+    /// A draft whose text is at hand; its other files are looked for beside `file`.
+    pub fn of(file: &Path, text: &str) -> Self {
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+        let (front_text, body) = split_frontmatter(&text);
+        let mut warnings = Diagnostics::default();
+        let (front, body_start) = match front_text {
+            Some(front_text) => {
+                let front_end = after_fence(&text).unwrap_or_default() + front_text.len();
+                (read_front(file, &text[..front_end], &mut warnings), text.len() - body.len())
+            }
+            None if after_fence(&text).is_some() => (Front::Unclosed, text.len()),
+            None => (Front::Missing, 0),
+        };
+        let page = Page::of(&text, body_start);
+        Self { file: file.to_owned(), front, warnings, body_start, page, text }
+    }
+
+    /// The folder that belongs to the skill.
+    pub fn folder(&self) -> &Path {
+        match self.file.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// Whether it is a command file: what the specification wants of skills is not for it.
+    pub fn is_command(&self) -> bool {
+        is_command_file(&self.file)
+    }
+
+    /// What the frontmatter says, else what the place says.
+    pub fn name(&self) -> String {
+        if self.is_command() {
+            return place_name(&self.file, Form::Command);
+        }
+        let said = self.said("name").map(|(name, _)| name.to_owned());
+        said.unwrap_or_else(|| place_name(&self.file, Form::Folder))
+    }
+
+    pub fn body(&self) -> &str {
+        &self.text[self.body_start..]
+    }
+
+    /// Where the byte at this offset of the body stands in the file.
+    pub(super) fn in_body(&self, offset: usize) -> Span {
+        Span::new(self.body_start + offset, self.body_start + offset)
+    }
+
+    /// The first line of the body that says something.
+    pub(super) fn body_begins(&self) -> Span {
+        let blank = self.body().len() - self.body().trim_start().len();
+        let start = self.body_start + blank;
+        let length = self.text[start..].find('\n').unwrap_or(self.text.len() - start);
+        Span::new(start, start + length)
+    }
+
+    /// The entries of a frontmatter that can be read.
+    pub fn entries(&self) -> Option<&[Entry]> {
+        match &self.front {
+            Front::Mapping(node) => node.as_map(),
+            Front::Unread { .. }
+            | Front::Missing
+            | Front::Unclosed
+            | Front::Broken(_)
+            | Front::NoMapping(_) => None,
+        }
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
+    }
+
+    /// A key's text, if it is text and not blank.
+    pub fn said(&self, key: &str) -> Option<(&str, Span)> {
+        let node = self.get(key)?;
+        node.as_text().filter(|text| !text.trim().is_empty()).map(|text| (text, node.span))
+    }
+
+    /// Whether an agent may take the skill up by itself, so that its description is what decides.
+    pub(super) fn chosen_by_its_description(&self) -> bool {
+        !self.get("disable-model-invocation").is_some_and(|node| node.data == Data::Bool(true))
+    }
+
+    /// The opening fence: where something that is missing in the frontmatter is shown.
+    pub(super) fn fence(&self) -> Span {
+        Span::new(0, 3.min(self.text.len()))
+    }
+
+    /// Where a phrase stands within a span; the span itself where YAML wrote it otherwise.
+    pub(super) fn locate(&self, within: Span, phrase: &str) -> Span {
+        let source = self.text.get(within.start..within.end).unwrap_or_default();
+        match source.find(phrase) {
+            Some(at) => Span::new(within.start + at, within.start + at + phrase.len()),
+            None => within,
+        }
+    }
+}
+
+/// The opening fence is also YAML's mark for the start of a document, so the text up to the closing
+/// fence is parsed as it stands and every span is right for the whole file.
+fn read_front(file: &Path, text: &str, warnings: &mut Diagnostics) -> Front {
+    let mut diagnostics = Diagnostics::default();
+    match read_frontmatter(file, text, &mut diagnostics) {
+        Some(root) => {
+            warnings.extend(diagnostics);
+            match root.data {
+                Data::Map(_) => Front::Mapping(root),
+                Data::Null => Front::Mapping(Node { span: root.span, data: Data::Map(Vec::new()) }),
+                Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) | Data::List(_) => {
+                    Front::NoMapping(root)
+                }
+            }
+        }
+        None => Front::Broken(diagnostics),
+    }
+}

@@ -1,0 +1,41 @@
+use super::name_too_long::LONGEST;
+use crate::lint::prose::to_kebab;
+use crate::lint::{Convention, Draft, Findings, LintRule};
+use practicum_core::model::Severity;
+
+pub static RULE: LintRule = LintRule {
+    code: "name-characters",
+    severity: Severity::Error,
+    summary: "A skill's name has only lowercase letters, digits and single hyphens between them.",
+    why: "The name becomes a folder, a command and an identifier. The specification allows lowercase \
+          letters, digits and hyphens, no hyphen at either end and no two in a row.",
+    bad: "name: Release_Notes--v2",
+    good: "name: release-notes-v2",
+    convention: Some(Convention::Frontmatter),
+    check,
+};
+
+fn check(draft: &Draft, findings: &mut Findings<'_>) {
+    let Some((name, span)) = draft.said("name") else { return };
+    let Some(problem) = problem(name) else { return };
+    let message = format!("the name \"{}\" {problem}", super::shortened(name));
+    match to_kebab(name, LONGEST) {
+        Some(better) => findings.add_help(span, message, format!("\"{better}\" would do")),
+        None => findings.add(span, message),
+    }
+}
+
+fn problem(name: &str) -> Option<String> {
+    // Letters beyond a-z are another rule's, because not everyone refuses them.
+    let allowed = |c: char| c == '-' || c.is_ascii_digit() || c.is_alphanumeric() && !c.is_ascii();
+    if let Some(c) = name.chars().find(|&c| !allowed(c) && !c.is_ascii_alphabetic()) {
+        return Some(format!("has a character that is not allowed: {c:?}"));
+    }
+    if name.chars().any(char::is_uppercase) {
+        return Some("has uppercase letters".to_owned());
+    }
+    if name.starts_with('-') || name.ends_with('-') {
+        return Some("begins or ends with a hyphen".to_owned());
+    }
+    name.contains("--").then(|| "has two hyphens in a row".to_owned())
+}

@@ -1,0 +1,21 @@
+use crate::lint::{Draft, Findings, LintRule};
+use practicum_core::model::Severity;
+
+pub static RULE: LintRule = LintRule {
+    code: "name-not-ascii",
+    severity: Severity::Warning,
+    summary: "A skill's name gets by with the letters a to z.",
+    why: "The specification's text names a-z; its reference validator also accepts other lowercase \
+          letters, and several agents do not. A name in a-z works everywhere.",
+    bad: "name: übersetzung",
+    good: "name: uebersetzung",
+    convention: None,
+    check,
+};
+
+fn check(draft: &Draft, findings: &mut Findings<'_>) {
+    let Some((name, span)) = draft.said("name") else { return };
+    if let Some(c) = name.chars().find(|c| !c.is_ascii() && c.is_alphanumeric()) {
+        findings.add(span, format!("not every agent accepts {c:?} in a name"));
+    }
+}

@@ -1,0 +1,168 @@
+//! Files that this program wrote: reports, summaries, exports, badges, cassettes, converted evals.
+//!
+//! In: a path. Out: whether this program wrote the file, by its content, because it is this process's own
+//! output, or because the project's list of written files has it. Never: writes anything but that list.
+//!
+//! Such files hold what evals expect, so an agent must not see them, and they change with every run, so
+//! they decide nothing.
+
+mod activation_keys;
+mod content;
+mod eval_document;
+mod written;
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{File, Metadata};
+use std::io::Read;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+pub use activation_keys::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
+pub use content::MARK;
+pub use written::{remember, remember_beginning, remember_streams};
+
+use self::written::Written;
+use practicum_core::model::Digest;
+
+/// A larger file is not compared with the list of what was written.
+const LARGEST: u64 = 64 * 1024 * 1024;
+
+/// What is known of the files that this program wrote.
+#[derive(Debug, Default)]
+pub struct OwnFiles {
+    written: Written,
+    /// Where this process's own standard output and error go, if that is a file.
+    streams: HashSet<FileId>,
+    seen: Mutex<HashMap<PathBuf, Seen>>,
+}
+
+/// A file on this machine, whatever its name: device and inode.
+type FileId = (u64, u64);
+
+/// What a file was found to be, as long as its size and time stay the same.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    length: u64,
+    changed: (i64, i64),
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Written by this program, and nobody's work.
+    Written,
+    /// Evals of any format, or a script of the gateway, which an agent must not see either.
+    Evals,
+    /// What came of evals, as other tools write it too.
+    Results,
+    Other,
+}
+
+/// Files that agents must not see because of what they hold.
+#[derive(Debug, Clone, Default)]
+pub struct FoundFiles {
+    /// Written by this program.
+    pub written: Vec<PathBuf>,
+    /// Evals of any format, and scripts of the gateway.
+    pub evals: Vec<PathBuf>,
+    /// Results of evals.
+    pub results: Vec<PathBuf>,
+}
+
+impl OwnFiles {
+    /// Reads the lists of written files of the projects that these paths lie in.
+    pub fn around<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
+        let projects: BTreeSet<&Path> = paths.into_iter().flat_map(Path::ancestors).collect();
+        let streams = streams().into_iter().map(|(_, metadata)| id(&metadata)).collect();
+        Self { written: Written::read(projects), streams, seen: Mutex::default() }
+    }
+
+    /// Whether this program wrote the file, or what lies in the folder.
+    pub fn has(&self, path: &Path) -> bool {
+        self.kind(path) == Kind::Written
+    }
+
+    /// Whether this program wrote the file, or whether it holds evals or their results.
+    pub fn has_or_is_evals(&self, path: &Path) -> bool {
+        self.kind(path) != Kind::Other
+    }
+
+    /// The files that were asked for and found.
+    pub fn found(&self) -> FoundFiles {
+        let Ok(seen) = self.seen.lock() else { return FoundFiles::default() };
+        let of = |wanted: Kind| {
+            let fitting = seen.iter().filter(|(_, seen)| seen.kind == wanted);
+            let mut paths: Vec<PathBuf> = fitting.map(|(path, _)| path.clone()).collect();
+            paths.sort();
+            paths
+        };
+        FoundFiles { written: of(Kind::Written), evals: of(Kind::Evals), results: of(Kind::Results) }
+    }
+
+    fn kind(&self, path: &Path) -> Kind {
+        let Ok(metadata) = path.symlink_metadata() else { return Kind::Other };
+        if metadata.is_dir() {
+            return if self.is_copied_work(path) { Kind::Written } else { Kind::Other };
+        }
+        if !metadata.is_file() {
+            return Kind::Other;
+        }
+        let (length, changed) = (metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
+        let known = self.seen.lock().ok().and_then(|seen| seen.get(path).copied());
+        if let Some(known) = known.filter(|known| (known.length, known.changed) == (length, changed)) {
+            return known.kind;
+        }
+        let kind = self.look_at(path, &metadata);
+        if let Ok(mut seen) = self.seen.lock() {
+            seen.insert(path.to_owned(), Seen { length, changed, kind });
+        }
+        kind
+    }
+
+    fn look_at(&self, path: &Path, metadata: &Metadata) -> Kind {
+        let id = id(metadata);
+        if self.streams.contains(&id) || self.written.has_stream(path, id) {
+            return Kind::Written;
+        }
+        if metadata.len() == 0 {
+            return Kind::Other;
+        }
+        let content = content::look_at(path, metadata.len());
+        let same_length = || metadata.len() <= LARGEST && self.written.has_length(metadata.len());
+        match content {
+            Kind::Other | Kind::Evals | Kind::Results if same_length() && self.written.has(&digest(path)) => {
+                Kind::Written
+            }
+            kind => kind,
+        }
+    }
+
+    /// Whether a folder holds what agents made, copied there by a report: it is called `outputs`, and the
+    /// file beside it is ours.
+    fn is_copied_work(&self, folder: &Path) -> bool {
+        let named = folder.file_name().is_some_and(|name| name == "outputs");
+        named && self.has(&folder.with_file_name("timing.json"))
+    }
+}
+
+fn id(metadata: &Metadata) -> FileId {
+    (metadata.dev(), metadata.ino())
+}
+
+/// The files that this process's standard output and error go to, by number.
+fn streams() -> Vec<(u32, Metadata)> {
+    let (out, error) = (std::io::stdout(), std::io::stderr());
+    let opened = [(1, out.as_fd().try_clone_to_owned()), (2, error.as_fd().try_clone_to_owned())];
+    let files = opened.into_iter().filter_map(|(number, fd)| Some((number, File::from(fd.ok()?))));
+    let known = files.filter_map(|(number, file)| Some((number, file.metadata().ok()?)));
+    known.filter(|(_, metadata)| metadata.is_file()).collect()
+}
+
+fn digest(path: &Path) -> Digest {
+    let mut bytes = Vec::new();
+    // What cannot be read has the digest of nothing, which no written file has.
+    let _ = File::open(path).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    Digest::of(&bytes)
+}

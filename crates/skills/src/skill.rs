@@ -1,0 +1,504 @@
+//! A skill on disk: a folder with a SKILL.md, or a single command file.
+//!
+//! In: a path. Out: its name, description and body, with where they stand. Never: judges it.
+
+mod frontmatter;
+mod plugin;
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Component, Path, PathBuf};
+
+pub use frontmatter::{after_fence, read_frontmatter, split_frontmatter, without_key};
+pub use plugin::{Plugin, PluginError, PluginSkill, is_manifest, plugins_in, starts_code, without_code};
+
+use practicum_core::model::{Diagnostics, Digest, RelPath, Severity};
+use practicum_core::tree::{Data, Node, read_bounded};
+
+/// The file that makes a folder a skill.
+pub const SKILL_FILE: &str = "SKILL.md";
+
+#[derive(Debug, Clone)]
+pub struct Skill {
+    /// The SKILL.md or command file.
+    pub file: PathBuf,
+    pub form: Form,
+    /// What its frontmatter says, else what its place says. A command file is called by its place alone.
+    pub name: String,
+    pub description: Option<String>,
+    pub front: Option<Node>,
+    pub body: String,
+    /// What is wrong with its text although agents read it, each with file, line and what to do.
+    pub warnings: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// A folder whose other files belong to the skill.
+    Folder,
+    /// One file in a `commands` folder.
+    Command,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum SkillError {
+    #[error("no skill at {0}: a skill is a folder with a SKILL.md, or a command file")]
+    Missing(PathBuf),
+    /// The problem has line and hint.
+    #[error("the frontmatter of {0} cannot be read: {1}")]
+    Frontmatter(PathBuf, String),
+    #[error("cannot read {0}: {1}")]
+    Unreadable(PathBuf, String),
+}
+
+impl Skill {
+    /// Reads the skill at a folder, its SKILL.md, or a command file.
+    pub fn read(path: &Path) -> Result<Self, SkillError> {
+        let (file, form) = locate(path).ok_or_else(|| SkillError::Missing(path.to_owned()))?;
+        let unreadable = |why: String| SkillError::Unreadable(file.clone(), why);
+        let bytes = read_bounded(&file, LARGEST).map_err(unreadable)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let mut warnings = Vec::new();
+        if let std::borrow::Cow::Owned(_) = &text {
+            let help = "save it as UTF-8";
+            warnings.push(format!("{} is not UTF-8 text, and some agents refuse it; {help}", file.display()));
+        }
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let (front_text, body) = split_frontmatter(text);
+        let front = match front_text {
+            Some(front_text) if !front_text.trim().is_empty() => {
+                // With its fence, so that lines are counted from the top of the file.
+                let until = after_fence(text).unwrap_or_default() + front_text.len();
+                let mut diagnostics = Diagnostics::default();
+                let front = read_frontmatter(&file, &text[..until], &mut diagnostics);
+                let told = problems_in_words(&diagnostics, text);
+                if front.is_none() {
+                    return Err(SkillError::Frontmatter(file, told.join("; ")));
+                }
+                warnings.extend(told.into_iter().map(|problem| format!("{}, {problem}", file.display())));
+                front
+            }
+            None if after_fence(text).is_some() => {
+                let problem = "the frontmatter is never closed, so agents do not read it (end it with ---)";
+                warnings.push(format!("{}, line 1: {problem}", file.display()));
+                None
+            }
+            Some(_) | None => None,
+        };
+        let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
+        let own_name = match form {
+            Form::Folder => said("name").filter(|name| !name.trim().is_empty()),
+            // Claude Code ignores the name that a command's frontmatter gives.
+            Form::Command => None,
+        };
+        let name = own_name.unwrap_or_else(|| place_name(&file, form));
+        let description = said("description");
+        Ok(Self { name, description, form, body: body.to_owned(), front, file, warnings })
+    }
+
+    /// Why this skill cannot be staged under its name, which is that of a folder there; `None` if it can.
+    pub fn unfit_name(&self) -> Option<String> {
+        let is_folder_name = self.name.len() <= LONGEST_FOLDER_NAME
+            && RelPath::new(&self.name).is_some_and(|path| path.as_str() == self.name)
+            && !self.name.contains('/');
+        if self.form == Form::Command || is_folder_name {
+            return None;
+        }
+        let name: String = self.name.chars().take(60).collect();
+        let more = if name == self.name { "" } else { "…" };
+        Some(format!(
+            "{} calls the skill \"{name}{more}\", which cannot be the name of a folder, so it cannot be staged; \
+             give it a name without \"/\" and \"\\\" that has at most {LONGEST_FOLDER_NAME} bytes",
+            self.file.display()
+        ))
+    }
+
+    /// Whether an agent is given the same by both skills.
+    pub fn is_copy_of(&self, other: &Self) -> bool {
+        let held = |skill: &Self| digest(skill, |_| false).ok();
+        self.file == other.file || held(self).is_some_and(|known| Some(known) == held(other))
+    }
+
+    /// Whether the model may take it up by itself, and not only a user by its command.
+    pub fn model_may_use(&self) -> bool {
+        let said = self.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
+        !said.is_some_and(|node| node.data == Data::Bool(true))
+    }
+
+    /// The folder that belongs to the skill; for a command file, the folder it lies in.
+    pub fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(Path::new("."))
+    }
+}
+
+/// As long as most file systems let a folder's name be, in bytes.
+const LONGEST_FOLDER_NAME: usize = 255;
+
+/// A larger SKILL.md is none that an agent could read.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// Each problem with its line and what to do about it.
+fn problems_in_words(diagnostics: &Diagnostics, text: &str) -> Vec<String> {
+    let words = diagnostics.iter().filter(|problem| problem.severity != Severity::Notice).map(|problem| {
+        let line = problem.span.map_or(1, |span| span.position(text).line);
+        let help = problem.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+        format!("line {line}: {}{help}", problem.message)
+    });
+    words.collect()
+}
+
+fn locate(path: &Path) -> Option<(PathBuf, Form)> {
+    if path.is_dir() {
+        let file = path.join(SKILL_FILE);
+        return file.is_file().then_some((file, Form::Folder));
+    }
+    if !path.is_file() {
+        return None;
+    }
+    let form =
+        if path.file_name().is_some_and(|name| name == SKILL_FILE) { Form::Folder } else { Form::Command };
+    path.extension().is_some_and(|extension| extension == "md").then(|| (path.to_owned(), form))
+}
+
+/// The name a skill has by its place: its folder's, or for a command file its path below the `commands`
+/// folder without the ending, with colons: `commands/git/add.md` is `git:add`.
+pub fn place_name(file: &Path, form: Form) -> String {
+    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let name = match form {
+        Form::Folder => {
+            file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned())
+        }
+        Form::Command => {
+            let below = commands_folder(&file).and_then(|folder| file.strip_prefix(folder).ok());
+            let below = below.or_else(|| file.file_name().map(Path::new)).map(|path| path.with_extension(""));
+            below.map(|path| {
+                let parts: Vec<_> = path.iter().map(|part| part.to_string_lossy()).collect();
+                parts.join(":")
+            })
+        }
+    };
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "skill".to_owned())
+}
+
+/// The folder below which a command file has its name. An agent's own folder or a plugin says so for sure;
+/// any other folder called `commands` counts only inside the repository, because a repository may lie in a
+/// folder of that name.
+fn commands_folder(file: &Path) -> Option<&Path> {
+    let is_commands = |folder: &&Path| folder.file_name().is_some_and(|name| name == "commands");
+    let is_agents = |folder: &&Path| {
+        folder.parent().is_some_and(|above| {
+            let name = above.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            name.starts_with(".claude") || above.join(".claude-plugin").is_dir()
+        })
+    };
+    let folders = || file.ancestors().skip(1).filter(is_commands);
+    let mut inside = file.ancestors().skip(1).take_while(|folder| !folder.join(".git").exists());
+    folders().find(is_agents).or_else(|| inside.find(is_commands))
+}
+
+/// Whether a file is a command by its place and ending: Markdown in a folder of commands.
+pub fn is_command_file(file: &Path) -> bool {
+    let file = tidy(&std::path::absolute(file).unwrap_or_else(|_| file.to_owned()));
+    let name = file.file_name().unwrap_or_default();
+    let is_text = file.extension().is_some_and(|ending| ending == "md");
+    is_text && !name.eq_ignore_ascii_case(SKILL_FILE) && commands_folder(&file).is_some()
+}
+
+/// Where the command of this name lies below a folder of commands. `None` if no part of the name could be a
+/// file's name: a name from a hostile file must not become a path.
+pub fn command_path(name: &str) -> Option<RelPath> {
+    let parts: Vec<&str> = name.split(':').collect();
+    let plain =
+        |part: &&str| RelPath::new(part).is_some_and(|path| path.as_str() == *part) && !part.contains('/');
+    parts.iter().all(plain).then(|| RelPath::new(&format!("{}.md", parts.join("/")))).flatten()
+}
+
+/// Where the versions of a skill are kept, with what judges said of them: beside it. Those of a command file
+/// lie beside the folder of commands, because an agent takes every Markdown file in there for a command.
+pub fn workspace_of(skill: &Path) -> PathBuf {
+    let at = tidy(&std::path::absolute(skill).unwrap_or_else(|_| skill.to_owned()));
+    let is_command = at.extension().is_some_and(|ending| ending == "md") && at.is_file();
+    let folder = match at.file_name() {
+        Some(name) if name == SKILL_FILE => at.parent().unwrap_or(&at).to_owned(),
+        Some(_) if is_command => {
+            let commands = commands_folder(&at);
+            let below = commands.and_then(|folder| Some((folder, at.strip_prefix(folder).ok()?)));
+            if let Some((commands, below)) = below {
+                return with_ending(commands).join(below.with_extension(""));
+            }
+            at.with_extension("")
+        }
+        Some(_) | None => at,
+    };
+    with_ending(&folder)
+}
+
+fn with_ending(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(WORKSPACE);
+    folder.with_file_name(name)
+}
+
+const WORKSPACE: &str = "-workspace";
+
+/// Whether a folder is such a place: no part of any project, whichever skill is under test.
+pub fn is_workspace(folder: &Path) -> bool {
+    let name = folder.file_name().and_then(|name| name.to_str());
+    let Some(skill) = name.and_then(|name| name.strip_suffix(WORKSPACE)).filter(|skill| !skill.is_empty())
+    else {
+        return false;
+    };
+    let beside = folder.with_file_name(skill);
+    beside.join(SKILL_FILE).is_file()
+        || skill == "commands" && beside.is_dir()
+        || folder.with_file_name(format!("{skill}.md")).is_file()
+}
+
+/// Where the first evals of a skill are written: in its folder, or beside a command file.
+pub fn evals_folder(skill: &Path) -> PathBuf {
+    let folder = if skill.is_file() { skill.parent().unwrap_or(skill) } else { skill };
+    folder.join("evals")
+}
+
+/// A path without `.` and `..`, by its letters alone.
+pub fn tidy(path: &Path) -> PathBuf {
+    let mut out = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            // A `..` undoes a name; it does not undo another `..`, and above the root is the root.
+            Component::ParentDir => match out.components().next_back() {
+                Some(Component::Normal(_)) => {
+                    out.pop();
+                }
+                Some(Component::RootDir | Component::Prefix(_)) => {}
+                Some(Component::ParentDir | Component::CurDir) | None => out.push(".."),
+            },
+            Component::Normal(_) | Component::RootDir | Component::Prefix(_) => out.push(component),
+        }
+    }
+    out
+}
+
+/// Whether a link in a tree leads out of it, by its letters: such a one is not staged.
+pub fn leads_out(link: &Path, target: &Path, root: &Path) -> bool {
+    let leads_to = link.parent().map_or_else(|| target.to_owned(), |folder| tidy(&folder.join(target)));
+    target.is_absolute() || !leads_to.starts_with(root)
+}
+
+/// Whether a path is an eval file or a folder of them, by its name.
+pub fn is_eval_file(path: &Path) -> bool {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else { return false };
+    name == "evals"
+        // Records say what was expected, also where the skill's folder is the project.
+        || name == ".practicum"
+        || name == ".clauditor"
+        || name == ".skillet"
+        || name == "evals.json"
+        || name == "triggers.json"
+        || name == "trigger-queries.json"
+        || name.ends_with(".eval.json")
+        || name.ends_with(".practicum.yaml")
+        || name.ends_with(".practicum.yml")
+        // What a judge was asked stands on a cassette, too.
+        || name.ends_with(".cassette.jsonl")
+}
+
+/// Everything in a folder but what is hidden from agents.
+fn parts_of(
+    folder: &Path,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> impl Iterator<Item = ignore::DirEntry> {
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .filter_entry(move |entry| entry.depth() == 0 || !is_hidden(entry.path()))
+        .build();
+    walk.flatten()
+}
+
+/// The links in a skill's folder that lead out of it, so that an agent gets nothing of what they lead
+/// to: each seen from the skill, and what it says.
+pub fn links_out(skill: &Skill) -> Vec<(PathBuf, PathBuf)> {
+    if skill.form == Form::Command {
+        return Vec::new();
+    }
+    let links =
+        parts_of(skill.folder(), is_eval_file).filter(|entry| entry.depth() > 0 && entry.path_is_symlink());
+    let mut found: Vec<(PathBuf, PathBuf)> = links
+        .filter_map(|entry| {
+            let target = std::fs::read_link(entry.path()).ok()?;
+            let relative = entry.path().strip_prefix(skill.folder()).ok()?;
+            leads_out(entry.path(), &target, skill.folder()).then(|| (relative.to_owned(), target))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// The digest of everything that an agent is given of a skill, by relative path and content.
+pub fn digest(
+    skill: &Skill,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Digest> {
+    match skill.form {
+        Form::Command => Ok(Digest::of(&std::fs::read(&skill.file)?)),
+        Form::Folder => folder_digest(skill.folder(), is_hidden),
+    }
+}
+
+/// The digest of everything in a folder but what is hidden, by relative path and content.
+pub fn folder_digest(
+    folder: &Path,
+    is_hidden: impl Fn(&Path) -> bool + Send + Sync + 'static,
+) -> std::io::Result<Digest> {
+    let mut parts: Vec<(String, Vec<u8>)> = Vec::new();
+    for entry in parts_of(folder, is_hidden) {
+        let path = entry.path();
+        let content = match entry.file_type() {
+            // Whether a script may be run decides what an agent can do with it.
+            Some(kind) if kind.is_file() => {
+                let mode = format!("{:o}\n", path.metadata()?.mode() & 0o777);
+                [mode.into_bytes(), std::fs::read(path)?].concat()
+            }
+            Some(kind) if kind.is_symlink() => {
+                std::fs::read_link(path)?.into_os_string().into_encoded_bytes()
+            }
+            Some(_) | None => continue,
+        };
+        let relative = path.strip_prefix(folder).unwrap_or(path);
+        parts.push((relative.to_string_lossy().into_owned(), content));
+    }
+    parts.sort();
+    Ok(Digest::of_parts(parts.iter().flat_map(|(path, content)| [path.as_bytes(), content.as_slice()])))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workspace_is_beside_the_skill() {
+        for (skill, expected) in [
+            ("/a/greeter", "/a/greeter-workspace"),
+            ("/a/greeter/SKILL.md", "/a/greeter-workspace"),
+            ("/a/b/../greeter/", "/a/greeter-workspace"),
+            ("/a/greeter.v2", "/a/greeter.v2-workspace"),
+        ] {
+            assert_eq!(workspace_of(Path::new(skill)), Path::new(expected), "{skill}");
+        }
+        let room = tempfile::tempdir().expect("a folder");
+        let skill = room.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        assert!(!is_workspace(&workspace_of(&skill)), "no skill is there");
+        std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("write");
+        assert!(is_workspace(&workspace_of(&skill)));
+        assert!(!is_workspace(&skill) && !is_workspace(&room.path().join("-workspace")));
+    }
+
+    #[test]
+    fn a_command_is_called_by_its_path_below_the_commands() {
+        for (file, expected) in [
+            ("/p/.claude/commands/add.md", "add"),
+            ("/p/.claude/commands/skillet/add.md", "skillet:add"),
+            ("/p/.claude/commands/a/b/c.md", "a:b:c"),
+            ("/p/.claude/commands/deep/commands/x.md", "deep:commands:x"),
+            ("/p/.claude-template/commands/skillet/add.md", "skillet:add"),
+            ("/p/plugin/commands/git/add.md", "git:add"),
+            ("/p/elsewhere/git/add.md", "add"),
+        ] {
+            assert_eq!(place_name(Path::new(file), Form::Command), expected, "{file}");
+        }
+        let path = |name: &str| command_path(name).map(|path| path.to_string());
+        assert_eq!(path("skillet:add").as_deref(), Some("skillet/add.md"));
+        for hostile in ["..:x", "a:", "/etc:x", "a/b", "."] {
+            assert_eq!(path(hostile), None, "{hostile}");
+        }
+    }
+
+    #[test]
+    fn versions_of_a_command_lie_where_no_agent_looks_for_commands() {
+        let room = tempfile::tempdir().expect("a folder");
+        let command = room.path().join(".claude/commands/git/add.md");
+        std::fs::create_dir_all(command.parent().expect("a parent")).expect("create");
+        std::fs::write(&command, "Add it.").expect("write");
+        let workspace = workspace_of(&command);
+        assert_eq!(workspace, room.path().join(".claude/commands-workspace/git/add"));
+        assert!(is_workspace(&room.path().join(".claude/commands-workspace")));
+    }
+
+    #[test]
+    fn a_skill_is_another_when_what_an_agent_gets_of_it_is() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |path: &str, text: &str| {
+            let path = folder.path().join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("written");
+        };
+        write("SKILL.md", "---\nname: x\ndescription: d\n---\nbody");
+        let digest =
+            || digest(&Skill::read(folder.path()).expect("a skill"), is_eval_file).expect("a digest");
+        let first = digest();
+        for unseen in [".practicum/runs/r/summary.json", "evals/evals.json", "x.practicum.yaml"] {
+            write(unseen, "anything");
+            assert_eq!(digest(), first, "{unseen}");
+        }
+        write("scripts/go.sh", "echo");
+        let second = digest();
+        assert_ne!(second, first);
+        std::os::unix::fs::symlink("scripts/go.sh", folder.path().join("go")).expect("a link");
+        assert_ne!(digest(), second);
+    }
+
+    #[test]
+    fn links_that_lead_out_are_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let skill = folder.path().join("s");
+        std::fs::create_dir_all(skill.join("evals")).expect("a folder");
+        std::fs::write(skill.join(SKILL_FILE), "Say hello.").expect("written");
+        for (link, target) in [
+            ("shared", "../../shared"),
+            ("absolute", "/etc/hosts"),
+            ("gone", "../nowhere"),
+            ("inside", "SKILL.md"),
+            ("evals/unseen", "../../../shared"),
+        ] {
+            std::os::unix::fs::symlink(target, skill.join(link)).expect("a link");
+        }
+        let found = links_out(&Skill::read(&skill).expect("a skill"));
+        let names: Vec<_> = found.iter().map(|(link, _)| link.display().to_string()).collect();
+        assert_eq!(names, ["absolute", "gone", "shared"]);
+    }
+
+    #[test]
+    fn a_tidy_path_leads_where_the_untidy_one_did() {
+        for (path, tidied) in [
+            ("a/./b/../c", "a/c"),
+            ("../../etc/passwd", "../../etc/passwd"),
+            ("a/../../b", "../b"),
+            ("/../a", "/a"),
+            (".", ""),
+        ] {
+            assert_eq!(tidy(Path::new(path)), Path::new(tidied), "{path}");
+        }
+    }
+
+    #[test]
+    fn the_name_comes_from_the_frontmatter_then_from_the_place() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let skill = folder.path().join("greeter");
+        std::fs::create_dir(&skill).expect("create");
+        let name = |text: &str| {
+            std::fs::write(skill.join(SKILL_FILE), text).expect("write");
+            Skill::read(&skill)
+                .map(|skill| skill.name)
+                .map_err(|error| error.to_string().contains("frontmatter"))
+        };
+        assert_eq!(name("---\nname: hello\n---\n"), Ok("hello".to_owned()));
+        assert_eq!(name("no front"), Ok("greeter".to_owned()));
+        assert_eq!(name("---\nname: hello\n"), Ok("greeter".to_owned()));
+        let warnings = Skill::read(&skill).expect("a skill").warnings;
+        assert!(warnings.len() == 1 && warnings[0].contains("never closed"), "{warnings:?}");
+        assert_eq!(name("---\nname: \"\n---\n"), Err(true));
+        assert_eq!(name("---\nname: hello\ndescription: Use when: asked\n---\n"), Ok("hello".to_owned()));
+    }
+}

@@ -1,0 +1,324 @@
+//! Frontmatter as agents read it.
+//!
+//! In: the text above a body. Out: its keys and values, and a warning for each that is not valid YAML.
+//! Never: refuses what an agent reads.
+
+use std::path::Path;
+
+use practicum_core::model::{Diagnostics, Span};
+use practicum_core::tree::{Data, Entry, Node, Source, Syntax};
+
+/// The text between the leading `---` lines, and the rest.
+pub fn split_frontmatter(text: &str) -> (Option<&str>, &str) {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let Some(start) = after_fence(text) else { return (None, text) };
+    let inside = &text[start..];
+    let mut at = 0;
+    for line in inside.split_inclusive('\n') {
+        if line.trim_end() == "---" {
+            return (Some(&inside[..at]), &inside[at + line.len()..]);
+        }
+        at += line.len();
+    }
+    (None, text)
+}
+
+/// Where the line after an opening fence begins; `None` where the text opens with no fence. Agents allow
+/// spaces after the dashes.
+pub fn after_fence(text: &str) -> Option<usize> {
+    let end = text.find('\n')? + 1;
+    (text.starts_with("---") && text[..end].trim_end() == "---").then_some(end)
+}
+
+/// Reads a frontmatter, with or without its opening fence; spans point into `text`. Valid YAML is read as
+/// YAML. Otherwise each key is read on its own, and a value that is not valid YAML is the text that stands
+/// there, as Claude Code, Codex and opencode do: a warning names each. `None`, with errors, where none of
+/// them finds the name and the description either.
+pub fn read_frontmatter(file: &Path, text: &str, diagnostics: &mut Diagnostics) -> Option<Node> {
+    let mut errors = Diagnostics::default();
+    let source = Source::parse(file, text.to_owned(), Syntax::Yaml, &mut errors);
+    if let Some(source) = source.filter(|_| !errors.has_errors()) {
+        return Some(source.root);
+    }
+    let mut warnings = Diagnostics::default();
+    match read_each_key(file, text, &mut warnings) {
+        Some(root) => {
+            diagnostics.extend(warnings);
+            Some(root)
+        }
+        None => {
+            diagnostics.extend(errors);
+            None
+        }
+    }
+}
+
+/// A frontmatter without the lines of one key of its own, and otherwise as it was.
+pub fn without_key(front: &str, key: &str) -> String {
+    let indent_of = |line: &str| line.len() - line.trim_start_matches([' ', '\t']).len();
+    let is_said = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
+    let outermost = front.lines().find(|line| is_said(line)).map_or(0, indent_of);
+    let mut out = String::with_capacity(front.len());
+    let mut leaving_out = false;
+    for line in front.lines() {
+        if is_said(line) && indent_of(line) <= outermost {
+            let said = line.split(':').next().unwrap_or_default().trim().trim_matches(['"', '\'']);
+            leaving_out = said == key;
+        }
+        if !leaving_out {
+            out.push_str(line);
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// A key at the beginning of a line, with all lines up to the next one.
+struct Block<'t> {
+    key: &'t str,
+    text: &'t str,
+    start: usize,
+}
+
+impl Block<'_> {
+    fn key_span(&self) -> Span {
+        Span::new(self.start, self.start + self.key.len())
+    }
+
+    /// What stands after the colon on the key's own line, and the lines below.
+    fn value_and_rest(&self) -> (&str, &str) {
+        let after = &self.text[self.key.len() + 1..];
+        after.split_once('\n').map_or((after.trim(), ""), |(value, rest)| (value.trim(), rest))
+    }
+}
+
+fn read_each_key(file: &Path, text: &str, warnings: &mut Diagnostics) -> Option<Node> {
+    let mut entries: Vec<Entry> = Vec::new();
+    for block in blocks(text)? {
+        let value = read_block(file, &block, warnings)?;
+        if let Some(earlier) = entries.iter().position(|entry| entry.key == block.key) {
+            entries.remove(earlier);
+            let message = format!("\"{}\" stands here a second time; {DIFFER}", block.key);
+            let help = "remove one of the two";
+            warnings.warning_help("frontmatter-not-yaml", block.key_span(), message, help);
+        }
+        entries.push(Entry { key: block.key.to_owned(), key_span: block.key_span(), value });
+    }
+    let end = text.len();
+    Some(Node { span: Span::new(0, end), data: Data::Map(entries) })
+}
+
+/// `None` where a line belongs to no key.
+fn blocks(text: &str) -> Option<Vec<Block<'_>>> {
+    let mut found: Vec<Block<'_>> = Vec::new();
+    let mut at = after_fence(text).unwrap_or(0);
+    for line in text[at..].split_inclusive('\n') {
+        let goes_on = line.starts_with([' ', '\t', '#', '\r', '\n']) || line.starts_with("- ");
+        match (key_of(line), found.last_mut()) {
+            (Some(key), _) => found.push(Block { key, text: line, start: at }),
+            (None, Some(block)) if goes_on => block.text = &text[block.start..at + line.len()],
+            (None, None) if goes_on && line.trim_start().starts_with('#') || line.trim().is_empty() => {}
+            (None, _) => return None,
+        }
+        at += line.len();
+    }
+    (!found.is_empty()).then_some(found)
+}
+
+fn key_of(line: &str) -> Option<&str> {
+    let (key, rest) = line.split_once(':')?;
+    let is_name = key.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && key.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
+    (is_name && (rest.is_empty() || rest.starts_with([' ', '\t', '\r', '\n']))).then_some(key)
+}
+
+const DIFFER: &str = "agents differ in how they read it, and some leave the skill out";
+
+fn read_block(file: &Path, block: &Block<'_>, warnings: &mut Diagnostics) -> Option<Node> {
+    let mut errors = Diagnostics::default();
+    if let Some(value) = value_of(file, block.text, block.start, &mut errors) {
+        return Some(value);
+    }
+    let problem = errors.iter().next();
+    let why = problem.map_or_else(|| "not valid YAML".to_owned(), |problem| problem.message.clone());
+    let at = problem.and_then(|problem| problem.span).map_or(block.start, |span| block.start + span.start);
+    let message = format!("\"{}\" is {}; {DIFFER}", block.key, why);
+    let (value, rest) = block.value_and_rest();
+    let with_lines = |change: &dyn Fn(&str) -> String| {
+        let lines: String = rest.lines().map(|line| format!("\n{}", change(line))).collect();
+        let text = format!("{}: {value}{lines}", block.key);
+        value_of(file, &text, block.start, &mut Diagnostics::default())
+    };
+    let (read, help) = if rest.contains('\t')
+        && let Some(value) = with_lines(&|line| line.replace('\t', "    "))
+    {
+        (value, "indent with spaces".to_owned())
+    } else if value.is_empty()
+        && let Some(value) = with_lines(&with_quotes)
+    {
+        (value, "put the value in quotes".to_owned())
+    } else {
+        let read = literal(value, rest)?;
+        let help = quoting_help(block.key, &read);
+        (Node { span: block.key_span(), data: Data::Text(read) }, help)
+    };
+    warnings.warning_help("frontmatter-not-yaml", Span::new(at, at), message, help);
+    Some(read)
+}
+
+/// The value of a block that is valid YAML on its own.
+fn value_of(file: &Path, text: &str, start: usize, errors: &mut Diagnostics) -> Option<Node> {
+    let source = Source::parse(file, text.to_owned(), Syntax::Yaml, errors)?;
+    let Data::Map(mut entries) = source.root.data else { return None };
+    if errors.has_errors() || entries.len() != 1 {
+        return None;
+    }
+    let mut value = entries.pop()?.value;
+    shift(&mut value, start);
+    Some(value)
+}
+
+/// Moves spans of a part to where they stand in the whole.
+fn shift(node: &mut Node, by: usize) {
+    let moved = |span: Span| Span::new(span.start + by, span.end + by);
+    node.span = moved(node.span);
+    match &mut node.data {
+        Data::List(items) => items.iter_mut().for_each(|item| shift(item, by)),
+        Data::Map(entries) => {
+            for entry in entries {
+                entry.key_span = moved(entry.key_span);
+                shift(&mut entry.value, by);
+            }
+        }
+        Data::Null | Data::Bool(_) | Data::Int(_) | Data::Float(_) | Data::Text(_) => {}
+    }
+}
+
+/// Characters that have a meaning in YAML, and none in the value of a line that agents put in quotes.
+const SPECIAL: &str = "{}[]*&#!|>%@`:";
+
+/// The text that agents take a value for that is not valid YAML. Measured with Claude Code 2.1.325, Codex
+/// 0.166.0 and opencode 1.18.33: a line with a special character is taken as it stands, a colon also in
+/// text that goes on below; a quote that is not closed, or text after a closed one, is read by none.
+fn literal(value: &str, rest: &str) -> Option<String> {
+    let in_quotes = ['"', '\''].iter().any(|quote| value.starts_with(*quote) && value.ends_with(*quote));
+    if in_quotes || !value.contains(|c| SPECIAL.contains(c)) {
+        return None;
+    }
+    let is_comment = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+    if rest.lines().all(is_comment) {
+        return Some(value.to_owned());
+    }
+    let is_plain = value.contains(':') && !value.starts_with(['"', '\'', '|', '>']);
+    let lines = rest.lines().map(str::trim).filter(|line| !line.is_empty());
+    is_plain.then(|| std::iter::once(value).chain(lines).collect::<Vec<_>>().join("\n"))
+}
+
+/// An indented line with the value in quotes that it would not be valid without.
+fn with_quotes(line: &str) -> String {
+    match line.split_once(": ") {
+        Some((key, value)) if key_of(&format!("{}: ", key.trim())).is_some() => {
+            match literal(value.trim(), "") {
+                Some(value) => format!("{key}: {}", serde_json::Value::from(value)),
+                None => line.to_owned(),
+            }
+        }
+        Some(_) | None => line.to_owned(),
+    }
+}
+
+/// A line that is longer than this is not shown again.
+const LONGEST_SHOWN: usize = 100;
+
+fn quoting_help(key: &str, value: &str) -> String {
+    let line = format!("{key}: {}", serde_json::Value::from(value));
+    if value.contains('\n') {
+        format!("write the text of \"{key}\" below a |, indented")
+    } else if line.chars().count() > LONGEST_SHOWN {
+        format!("put the text of \"{key}\" in quotes")
+    } else {
+        format!("put it in quotes: {line}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frontmatter_is_split_only_where_it_is_closed() {
+        for (text, front, body) in [
+            ("---\nname: x\n---\nbody", Some("name: x\n"), "body"),
+            ("---\r\nname: x\r\n---\r\nbody", Some("name: x\r\n"), "body"),
+            ("---  \nname: x\n--- \nbody", Some("name: x\n"), "body"),
+            ("---\n---\n", Some(""), ""),
+            ("no front", None, "no front"),
+            ("----\nname: x\n----\n", None, "----\nname: x\n----\n"),
+            ("\n---\nname: x\n---\n", None, "\n---\nname: x\n---\n"),
+            ("---\nnever closed", None, "---\nnever closed"),
+            ("text\n---\nname: x\n---\n", None, "text\n---\nname: x\n---\n"),
+        ] {
+            assert_eq!(split_frontmatter(text), (front, body), "{text:?}");
+        }
+    }
+
+    /// The description that is read, and the lines of the warnings; `None` where nothing can be read.
+    fn read(front: &str) -> Option<(Option<String>, Vec<usize>)> {
+        let text = format!("---\nname: n\n{front}\n");
+        let mut diagnostics = Diagnostics::default();
+        let root = read_frontmatter(Path::new("SKILL.md"), &text, &mut diagnostics)?;
+        assert!(!diagnostics.has_errors(), "{front}: {diagnostics:?}");
+        assert_eq!(root.get("name").and_then(Node::as_text), Some("n"), "{front}");
+        let lines = diagnostics.iter().filter_map(|problem| Some(problem.span?.position(&text).line));
+        Some((root.get("description").and_then(Node::as_text).map(str::to_owned), lines.collect()))
+    }
+
+    #[test]
+    fn what_an_agent_reads_is_read() {
+        for (front, description, warned) in [
+            ("description: plain", "plain", &[] as &[usize]),
+            ("description: Ratio 3:4, http://x.y", "Ratio 3:4, http://x.y", &[]),
+            ("description: |\n  One: two\n  three", "One: two\nthree\n", &[]),
+            ("description: &d text\nother: *d", "text", &[]),
+            ("description: Use when: asked", "Use when: asked", &[3]),
+            ("description: It's fine: really", "It's fine: really", &[3]),
+            ("description: \"Quoted\" then: more", "\"Quoted\" then: more", &[3]),
+            ("description: Path C:\\x: \"q\" done", "Path C:\\x: \"q\" done", &[3]),
+            ("description: d\nargument-hint: [x] [y]", "d", &[4]),
+            ("description: Use when: x\nargument-hint: [x] [y]", "Use when: x", &[3, 4]),
+            ("description: >-\n  folded: one\nargument-hint: <a> [b]: c", "folded: one", &[5]),
+            ("description: @mention", "@mention", &[3]),
+            ("description: `code` first", "`code` first", &[3]),
+            ("description: *bold* first", "*bold* first", &[3]),
+            ("description: {template} first", "{template} first", &[3]),
+            ("description: > first", "> first", &[3]),
+            ("description: [x", "[x", &[3]),
+            ("description: - first: x", "- first: x", &[3]),
+            ("description: First: x\n  second", "First: x\nsecond", &[3]),
+            ("description: Ends with:", "Ends with:", &[3]),
+            ("description: one\ndescription: two", "two", &[4]),
+            ("description: d\nmetadata:\n\tkey: v", "d", &[5]),
+            ("description: d\nmetadata:\n  author: me\n  note: a: b", "d", &[6]),
+            ("# about: this\ndescription: Use when: x\nallowed-tools:\n- Read", "Use when: x", &[4]),
+            ("description: Use when: x\r\nlicense: MIT\r", "Use when: x", &[3]),
+        ] {
+            assert_eq!(read(front), Some((Some(description.to_owned()), warned.to_vec())), "{front}");
+        }
+    }
+
+    #[test]
+    fn what_no_agent_reads_is_refused() {
+        for front in [
+            "description: \"never closed",
+            "description: 'It's broken'",
+            "description: \"Quoted\" then more",
+            "description: \"a\" and: \"b\"",
+            "description: - a list",
+            "description: Plain\n  goes on: with a colon",
+            "description: d\n...\nname: other",
+            "description: d\nno key here",
+        ] {
+            assert_eq!(read(front), None, "{front}");
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! A plugin on disk, with the parts that Claude Code (2.1) loads from it.
+//!
+//! In: a folder. Out: the plugin's name, its skills, and how many commands, agents, hooks and servers it
+//! brings. Never: runs anything; looks at what lies outside of the folder.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::{SKILL_FILE, Skill, tidy};
+use practicum_core::tree::read_bounded;
+
+const MANIFEST: &str = ".claude-plugin/plugin.json";
+const MARKETPLACE: &str = ".claude-plugin/marketplace.json";
+
+/// Larger manifests and hook files do not exist.
+const LARGEST: u64 = 1024 * 1024;
+/// More entries than this in one folder are not a plugin's parts.
+const MOST: usize = 1000;
+/// Commands and agents may lie in folders of their own, as deep as this.
+const DEEPEST: usize = 8;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Plugin {
+    /// Its folder.
+    pub root: PathBuf,
+    /// What its manifest says, else what its folder is called.
+    pub name: String,
+    pub skills: Vec<PluginSkill>,
+    pub commands: usize,
+    pub agents: usize,
+    pub hooks: usize,
+    pub servers: usize,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginSkill {
+    /// The folder of its SKILL.md.
+    pub folder: PathBuf,
+    /// The name after the plugin's in Claude Code's listing.
+    pub listed: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum PluginError {
+    #[error("no plugin at {0}: a plugin is a folder with skills, commands, agents or hooks")]
+    Missing(PathBuf),
+    #[error("the manifest {0} cannot be read, so the plugin is not loaded: {1}")]
+    Manifest(PathBuf, String),
+}
+
+impl Plugin {
+    pub fn read(root: &Path) -> Result<Self, PluginError> {
+        let root = tidy(&std::path::absolute(root).unwrap_or_else(|_| root.to_owned()));
+        if !root.is_dir() {
+            return Err(PluginError::Missing(root));
+        }
+        let manifest = match root.join(MANIFEST) {
+            file if file.is_file() => read_object(&file).map_err(|why| PluginError::Manifest(file, why))?,
+            _ => Map::new(),
+        };
+        let folder = root.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let name = manifest.get("name").and_then(Value::as_str).map_or(folder, str::to_owned);
+        let plugin = Self {
+            skills: skills(&root, &manifest),
+            commands: markdown_parts(&root, manifest.get("commands"), "commands"),
+            agents: markdown_parts(&root, manifest.get("agents"), "agents"),
+            hooks: hooks(&root, manifest.get("hooks")),
+            servers: servers(&root, manifest.get("mcpServers")),
+            name,
+            root,
+        };
+        let is_empty = plugin.skills.is_empty() && plugin.commands + plugin.agents + plugin.hooks == 0;
+        if is_empty && plugin.servers == 0 { Err(PluginError::Missing(plugin.root)) } else { Ok(plugin) }
+    }
+
+    /// Skills in the usual folder that are links to somewhere else, and so no part of a copy.
+    pub fn linked_skills(&self) -> Vec<PathBuf> {
+        let mut found = subfolders(&self.root.join("skills"));
+        found.retain(|folder| folder.join(SKILL_FILE).is_file() && !lies_in(&self.root, folder));
+        found
+    }
+
+    /// The skill whose SKILL.md lies in this folder.
+    pub fn skill_at(&self, folder: &Path) -> Option<&PluginSkill> {
+        let folder = tidy(folder);
+        let folder = if folder.ends_with(SKILL_FILE) { folder.parent()?.to_owned() } else { folder };
+        self.skills.iter().find(|skill| skill.folder == folder)
+    }
+}
+
+/// The plugins in a folder, each with the name that the folder gives it: those that a marketplace's file
+/// there lists, else its subfolders.
+pub fn plugins_in(folder: &Path) -> Vec<(String, PathBuf)> {
+    let listed = read_object(&folder.join(MARKETPLACE)).ok();
+    let listed = listed.as_ref().and_then(|file| file.get("plugins")).and_then(Value::as_array);
+    let named =
+        |path: &Path| path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let mut found: Vec<(String, PathBuf)> = match listed {
+        // What a marketplace fetches from elsewhere is not here.
+        Some(entries) => entries
+            .iter()
+            .take(MOST)
+            .filter_map(|entry| {
+                let path = inside(folder, entry.get("source")?.as_str()?)?;
+                Some((
+                    entry.get("name").and_then(Value::as_str).map_or_else(|| named(&path), str::to_owned),
+                    path,
+                ))
+            })
+            .collect(),
+        None => subfolders(folder).into_iter().map(|path| (named(&path), path)).collect(),
+    };
+    found.retain(|(_, path)| path.is_dir());
+    found
+}
+
+/// Whether a path is a file from which Claude Code would start code by itself.
+pub fn starts_code(root: &Path, path: &Path) -> bool {
+    let files = ["hooks/hooks.json", "monitors/monitors.json", ".mcp.json", ".lsp.json", "settings.json"];
+    files.iter().any(|file| path == root.join(file))
+}
+
+/// Whether a path is a plugin's manifest.
+pub fn is_manifest(root: &Path, path: &Path) -> bool {
+    path == root.join(MANIFEST)
+}
+
+/// The keys of a manifest that say what a plugin is, and start nothing.
+const HARMLESS: [&str; 11] = [
+    "name",
+    "version",
+    "description",
+    "author",
+    "homepage",
+    "repository",
+    "license",
+    "keywords",
+    "skills",
+    "commands",
+    "agents",
+];
+
+/// A manifest without whatever starts code, and with nothing that is not known to be harmless.
+pub fn without_code(manifest: &str) -> Option<String> {
+    let mut manifest: Map<String, Value> = serde_json::from_str(manifest).ok()?;
+    manifest.retain(|key, _| HARMLESS.contains(&key.as_str()));
+    Some(Value::Object(manifest).to_string())
+}
+
+fn read_object(file: &Path) -> Result<Map<String, Value>, String> {
+    let bytes = read_bounded(file, LARGEST)?;
+    serde_json::from_slice(&bytes).map_err(|error| error.to_string())
+}
+
+/// A path that a manifest names, if it lies in the plugin.
+fn inside(root: &Path, path: &str) -> Option<PathBuf> {
+    let path = tidy(&root.join(path));
+    lies_in(root, &path).then_some(path)
+}
+
+/// Whether a path lies in a folder, links followed: a copy has nothing of what links lead out to.
+fn lies_in(root: &Path, path: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    real(path).zip(real(root)).is_some_and(|(path, root)| path.starts_with(root))
+}
+
+/// What a key of a manifest names: one path or several.
+fn named_paths(root: &Path, said: &Value) -> Vec<PathBuf> {
+    let texts = match said {
+        Value::Array(items) => items.iter().take(MOST).filter_map(Value::as_str).collect(),
+        other => other.as_str().into_iter().collect::<Vec<_>>(),
+    };
+    texts.into_iter().filter_map(|text| inside(root, text)).collect()
+}
+
+fn subfolders(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<PathBuf> =
+        entries.flatten().take(MOST).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}
+
+/// As Claude Code finds them: those in `skills`, or the one that this folder itself is; those where the
+/// manifest says; and where there is neither, the one that the plugin itself is. A folder that is itself a
+/// skill is listed by the name in its frontmatter, one among others by its own.
+fn skills(root: &Path, manifest: &Map<String, Value>) -> Vec<PluginSkill> {
+    let is_skill = |folder: &Path| folder.join(SKILL_FILE).is_file();
+    let of_folder = |folder: &Path| -> Vec<PluginSkill> {
+        if is_skill(folder) {
+            let listed = Skill::read(folder).map_or_else(
+                |_| super::place_name(&folder.join(SKILL_FILE), super::Form::Folder),
+                |skill| skill.name,
+            );
+            return vec![PluginSkill { folder: folder.to_owned(), listed }];
+        }
+        let children = subfolders(folder).into_iter().filter(|child| is_skill(child));
+        let child = |folder: PathBuf| {
+            let listed =
+                folder.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            PluginSkill { folder, listed }
+        };
+        children.map(child).collect()
+    };
+    let usual = root.join("skills");
+    let said = manifest.get("skills");
+    let mut found = of_folder(&usual);
+    found.extend(said.into_iter().flat_map(|said| named_paths(root, said)).flat_map(|path| of_folder(&path)));
+    if said.is_none() && !usual.is_dir() && is_skill(root) {
+        found = of_folder(root);
+    }
+    let mut known = std::collections::BTreeSet::new();
+    found.retain(|skill| lies_in(root, &skill.folder) && known.insert(skill.folder.clone()));
+    found
+}
+
+/// How many Markdown files a plugin has of a kind: where its manifest says, else in the usual folder.
+fn markdown_parts(root: &Path, said: Option<&Value>, usual: &str) -> usize {
+    match said {
+        Some(Value::Object(named)) => named.len(),
+        Some(said) => named_paths(root, said).iter().map(|path| markdown_files(path)).sum(),
+        None => markdown_files(&root.join(usual)),
+    }
+}
+
+fn markdown_files(path: &Path) -> usize {
+    let walk = ignore::WalkBuilder::new(path).standard_filters(false).max_depth(Some(DEEPEST)).build();
+    let is_markdown =
+        |entry: &ignore::DirEntry| entry.path().extension().is_some_and(|ending| ending == "md");
+    walk.flatten().take(MOST).filter(is_markdown).count()
+}
+
+/// How many hooks a plugin has: those of its hooks file, and those that its manifest names or holds.
+fn hooks(root: &Path, said: Option<&Value>) -> usize {
+    let usual = root.join("hooks/hooks.json");
+    let files = said.into_iter().flat_map(|said| named_paths(root, said)).filter(|path| *path != usual);
+    let of_file = |path: PathBuf| read_object(&path).map_or(0, |file| count_hooks(&Value::Object(file)));
+    let of_files: usize = std::iter::once(usual.clone()).chain(files).map(of_file).sum();
+    of_files + said.filter(|said| said.is_object()).map_or(0, count_hooks)
+}
+
+/// Every `hooks` list of matchers in a hooks object, and its modules.
+fn count_hooks(said: &Value) -> usize {
+    let modules = said.get("modules").and_then(Value::as_array).map_or(0, Vec::len);
+    let events = said.get("hooks").filter(|hooks| hooks.is_object()).unwrap_or(said);
+    let matchers =
+        events.as_object().into_iter().flat_map(|events| events.values()).filter_map(Value::as_array);
+    let lists = matchers.flatten().filter_map(|matcher| matcher.get("hooks").and_then(Value::as_array));
+    modules + lists.map(Vec::len).sum::<usize>()
+}
+
+fn servers(root: &Path, said: Option<&Value>) -> usize {
+    let of = |file: &Map<String, Value>| match file.get("mcpServers").and_then(Value::as_object) {
+        Some(servers) => servers.len(),
+        None => file.len(),
+    };
+    let usual = read_object(&root.join(".mcp.json")).map_or(0, |file| of(&file));
+    let named = match said {
+        Some(Value::Object(servers)) => servers.len(),
+        Some(said) => named_paths(root, said)
+            .iter()
+            .filter_map(|path| read_object(path).ok())
+            .map(|file| of(&file))
+            .sum(),
+        None => 0,
+    };
+    usual + named
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(root: &Path, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+            std::fs::write(path, text).expect("written");
+        }
+    }
+
+    /// What Claude Code 2.1.325 was seen to list for each of these layouts.
+    #[test]
+    fn skills_are_found_and_named_as_claude_code_does() {
+        const A: &str = "---\nname: alpha\ndescription: d\n---\n";
+        for (files, expected) in [
+            (
+                &[("skills/one/SKILL.md", A), ("skills/two/SKILL.md", A)] as &[(&str, &str)],
+                &["p:one", "p:two"] as &[&str],
+            ),
+            (&[("skills/SKILL.md", A)], &["p:alpha"]),
+            (&[("skills/SKILL.md", "no front")], &["p:skills"]),
+            (&[("SKILL.md", A)], &["p:alpha"]),
+            (&[("SKILL.md", A), ("commands/c.md", "x")], &["p:alpha"]),
+            (&[("SKILL.md", A), ("skills/SKILL.md", A), ("skills/two/SKILL.md", A)], &["p:alpha"]),
+            (&[("skills/deep/er/SKILL.md", A), ("skills/flat/SKILL.md", A)], &["p:flat"]),
+            (
+                &[
+                    (MANIFEST, r#"{"name": "six", "skills": ["./a", "./b/theta"]}"#),
+                    ("SKILL.md", A),
+                    ("a/iota/SKILL.md", A),
+                    ("b/theta/SKILL.md", A),
+                ],
+                &["six:iota", "six:alpha"],
+            ),
+            (&[(MANIFEST, r#"{"name": "p9", "skills": ["./"]}"#), ("SKILL.md", A)], &["p9:alpha"]),
+            (
+                &[
+                    (MANIFEST, r#"{"skills": "../out"}"#),
+                    ("skills/one/SKILL.md", A),
+                    ("../out/x/SKILL.md", A),
+                ],
+                &["p:one"],
+            ),
+        ] {
+            let folder = tempfile::tempdir().expect("a folder");
+            let root = folder.path().join("p");
+            std::fs::create_dir(&root).expect("a folder");
+            write(&root, files);
+            let plugin = Plugin::read(&root).expect("a plugin");
+            let listed: Vec<String> =
+                plugin.skills.iter().map(|skill| format!("{}:{}", plugin.name, skill.listed)).collect();
+            assert_eq!(listed, expected, "{files:?}");
+        }
+    }
+
+    #[test]
+    fn the_parts_are_counted() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        write(
+            root,
+            &[
+                ("skills/a/SKILL.md", "x"),
+                ("commands/a.md", "x"),
+                ("commands/sub/b.md", "x"),
+                ("agents/c.md", "x"),
+                (
+                    "hooks/hooks.json",
+                    r#"{"hooks": {"Stop": [{"hooks": [{}, {}]}], "PreToolUse": [{"hooks": [{}]}]}}"#,
+                ),
+                (".mcp.json", r#"{"mcpServers": {"s": {}}}"#),
+                (MANIFEST, r#"{"name": "p", "hooks": {"Stop": [{"hooks": [{}]}]}, "mcpServers": {"t": {}}}"#),
+            ],
+        );
+        let plugin = Plugin::read(root).expect("a plugin");
+        assert_eq!((plugin.commands, plugin.agents, plugin.hooks, plugin.servers), (2, 1, 4, 2));
+        let kept = without_code(&std::fs::read_to_string(root.join(MANIFEST)).expect("a text"));
+        assert_eq!(kept.as_deref(), Some(r#"{"name":"p"}"#));
+        write(root, &[(MANIFEST, "{broken")]);
+        assert!(matches!(Plugin::read(root), Err(PluginError::Manifest(..))));
+        assert!(matches!(Plugin::read(&root.join("commands/sub")), Err(PluginError::Missing(_))));
+    }
+
+    #[test]
+    fn a_marketplace_says_where_its_plugins_are() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        write(root, &[("plugins/p/skills/s/SKILL.md", "x"), ("other/SKILL.md", "x")]);
+        assert_eq!(plugins_in(&root.join("plugins")), [("p".to_owned(), root.join("plugins/p"))]);
+        let listed = r#"{"plugins": [{"name": "pp", "source": "./plugins/p"}, {"name": "far", "source": {"source": "github"}},
+            {"name": "out", "source": "../.."}, {"name": "gone", "source": "./gone"}]}"#;
+        write(root, &[(MARKETPLACE, listed)]);
+        assert_eq!(plugins_in(root), [("pp".to_owned(), root.join("plugins/p"))]);
+    }
+}
