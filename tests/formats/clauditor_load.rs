@@ -2,7 +2,7 @@
 //!
 //! The cases are not part of this repository. `PRACTICUM_CONFORMANCE` names a JSON file
 //! `{"cases": [{"id", "kind": "load", "input", "expected"}]}`; without it this test says so and checks
-//! nothing. The rules themselves are guarded by the rows in `src/dialects/clauditor/tests.rs`.
+//! nothing. The rules themselves are guarded by the rows in `crates/evals/src/dialects/clauditor/tests.rs`.
 //!
 //! Answers that differ on purpose:
 //!
