@@ -80,3 +80,65 @@ fn a_case_that_nobody_has_is_not_ignored_beside_one_that_is_there() {
     let ran = project.run(&[&RUN[..], &["--case", "*a", "--case", "nope"]].concat()).exits(2);
     assert!(ran.stderr.contains("--case nope matches no case"), "{}", ran.stderr);
 }
+
+/// An eval was lost, and the run green, because only lines that begin with a key were looked at.
+#[test]
+fn an_eval_is_not_lost_because_of_how_its_yaml_is_written() {
+    let fails = "assertions: [{type: contains, value: never}]";
+    let block = format!("timestamp: 2025-01-15T10:30:00Z\nname: n\nprompt: p\nexpected: e\n{fails}\n");
+    let indented: String = block.lines().map(|line| format!("  {line}\n")).collect();
+    let one_line = format!("{{timestamp: 2025-01-15T10:30:00Z, name: n, prompt: p, expected: e, {fails}}}\n");
+    let late = format!("actual: {}\n{block}", "x".repeat(20_000));
+    let explicit = block.replace("prompt: p", "? prompt\n: p");
+    for text in [&indented, &one_line, &late, &explicit, &block.replace('\n', "\r")] {
+        let project = Project::new(&[
+            ("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n"),
+            ("sk/a.yaml", &block.replace("never", "done")),
+            ("sk/b.yaml", text),
+        ]);
+        let ran = project.run(&["run", "sk", "--agent", "own", "--repeat", "1"]).exits(1);
+        assert!(ran.stdout.contains("1 of 2 trials passed"), "{}", ran.stdout);
+    }
+    // What cannot be read among evals is an error.
+    let broken = "{timestamp: 2025-01-15T10:30:00Z, name: n, prompt: a, expected: b\n";
+    let project = Project::new(&[("sk/a.yaml", &block), ("sk/b.yaml", broken)]);
+    project.run(&["check", "sk"]).exits(2);
+    let project = Project::new(&[("sk/a.yaml", &block)]);
+    std::os::unix::fs::symlink("nowhere", project.path().join("sk/more")).expect("a link");
+    project.run(&["check", "sk"]).exits(2);
+}
+
+/// A spec that is a link to a file under another name was dropped for that file, which is no spec by its name.
+#[test]
+fn a_spec_that_is_a_link_is_not_lost_to_what_it_leads_to() {
+    let spec = r#"{"test_args": "q", "assertions": [{"id": "a", "type": "contains", "needle": "never"}]}"#;
+    let project = Project::new(&[
+        ("practicum.toml", "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n"),
+        (".claude/commands/x.md", "Do it.\n"),
+        (".claude/commands/x.eval.json", &spec.replace("never", "done")),
+        (".claude/commands/y.md", "Do it.\n"),
+        ("shared/y-spec.json", spec),
+    ]);
+    symlink("../../shared/y-spec.json", project.path().join(".claude/commands/y.eval.json")).expect("a link");
+    let checked = project.run(&["check"]).exits(0).stdout;
+    assert!(checked.contains("2 files, 2 cases"), "{checked}");
+    project.run(&["run", "--agent", "own", "--repeat", "1"]).exits(1);
+}
+
+/// An example among the files of a skill was run in place of its evals, which failed.
+#[test]
+fn an_example_that_a_skill_shows_is_not_run_in_place_of_its_evals() {
+    let eval = |needle: &str| {
+        format!(r#"{{"evals": [{{"id": "A", "prompt": "p", "expectations": ["says {needle}"]}}]}}"#)
+    };
+    let project = Project::new(&[
+        ("practicum.toml", ""),
+        ("skills/s/SKILL.md", "---\nname: s\ndescription: Says it.\n---\n\nSay it.\n"),
+        ("skills/s/assets/sample.json", &eval("an example")),
+        ("evals/s/evals.json", &eval("done")),
+    ]);
+    let checked = project.run(&["check", "skills/s"]).exits(0);
+    assert!(checked.stdout.contains("ok evals/s/evals.json"), "{}", checked.stdout);
+    assert!(!checked.stdout.contains("sample.json"), "{}", checked.stdout);
+    assert!(checked.stderr.contains("sample.json"), "what is passed over is told: {}", checked.stderr);
+}

@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 
 pub use self::below::Skipped;
 use self::below::{Below, below};
-use self::looks::{ENDINGS, NAMES};
+use self::looks::{ENDINGS, Looks, NAMES};
 use practicum_skills::skill::{SKILL_FILE, tidy};
 
 /// An eval file.
@@ -251,14 +251,50 @@ fn named(path: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverErro
     Err(DiscoverError::Missing(path.to_owned()))
 }
 
-/// The evals of a skill: the first place that has any.
+/// The evals of a skill: the first place that has any. What only looks like evals among the skill's own files (an
+/// example that it shows, data for its scripts) counts only where there are no others.
 fn of_skill(skill: &Path, project: &Path, searched: &mut Vec<PathBuf>) -> Result<Below, DiscoverError> {
     searched.push(skill.to_owned());
-    let own = below(skill);
-    if !own.found.is_empty() {
-        return Ok(own);
+    let Below { found, mut skipped } = below(skill);
+    let (usual, unusual): (Vec<Found>, Vec<Found>) =
+        found.into_iter().partition(|found| is_usual_place(&found.file, skill));
+    let passed_over = |found: &Found| Skipped { path: found.file.clone(), why: OUTSIDE_OF_EVALS };
+    let left_over: Vec<Skipped> = unusual.iter().map(passed_over).collect();
+    if !usual.is_empty() {
+        skipped.extend(left_over);
+        return Ok(Below { found: usual, skipped });
     }
-    let mut skipped = own.skipped;
+    let mut there = of_skill_elsewhere(skill, project, skipped, searched)?;
+    if there.found.is_empty() {
+        there.found = unusual;
+    } else {
+        there.skipped.extend(left_over);
+    }
+    Ok(there)
+}
+
+/// Why a file in a skill that looks like evals is passed over.
+const OUTSIDE_OF_EVALS: &str = "among the files of the skill, not in its folder of evals";
+
+/// Whether a file lies where the evals of a skill usually do: directly beside its SKILL.md under a name for evals, or in
+/// a folder for evals.
+fn is_usual_place(file: &Path, skill: &Path) -> bool {
+    const FOLDERS: [&str; 4] = ["evals", "eval", "evaluations", "tests"];
+    let Ok(below) = file.strip_prefix(skill) else { return true };
+    let mut parts = below.components();
+    match (parts.next(), parts.next()) {
+        (Some(Component::Normal(folder)), Some(_)) => FOLDERS.iter().any(|known| folder == *known),
+        _ => Looks::of(file).holds_evals(),
+    }
+}
+
+/// The evals of a skill that lie outside of it.
+fn of_skill_elsewhere(
+    skill: &Path,
+    project: &Path,
+    mut skipped: Vec<Skipped>,
+    searched: &mut Vec<PathBuf>,
+) -> Result<Below, DiscoverError> {
     let Some(name) = skill.file_name() else { return Ok(Below { found: Vec::new(), skipped }) };
     let beside = skill.parent().and_then(Path::parent).map(|above| above.join("evals").join(name));
     let in_project = project.join("evals").join(name);
@@ -381,6 +417,25 @@ mod tests {
                 "skills/s/SKILL.md",
                 None,
                 ok(&["evals/s/evals.json @evals/s"]),
+            ),
+            // What a skill shows as an example does not stand in for its evals.
+            (
+                vec![skill, ("skills/s/assets/evals.json", "{}"), ("evals/s/evals.json", "{}")],
+                "skills/s",
+                None,
+                ok(&["evals/s/evals.json @evals/s"]),
+            ),
+            (
+                vec![skill, ("skills/s/assets/evals.json", "{}"), ("skills/s/evals/evals.json", "{}")],
+                "skills/s",
+                None,
+                ok(&["skills/s/evals/evals.json @skills/s"]),
+            ),
+            (
+                vec![skill, ("skills/s/assets/evals.json", "{}")],
+                "skills/s",
+                None,
+                ok(&["skills/s/assets/evals.json @skills/s"]),
             ),
             (
                 vec![("deep/skills/s/SKILL.md", "x"), ("evals/s/triggers.json", "[]")],

@@ -33,8 +33,17 @@ pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
     if !checks.any(|check| matches!(check.kind, CheckKind::Activation(_))) {
         return Vec::new();
     }
-    let paths = suite.skills.iter().filter_map(|skill| skill.path.as_deref());
-    let skills = paths.filter_map(|path| Skill::read(path).ok());
+    let told = |(_, why): (&str, String)| {
+        format!(
+            "{why}: a case in which it must be activated always fails, and one in which it must not be activated \
+             proves nothing"
+        )
+    };
+    not_for_models(suite).map(told).collect()
+}
+
+/// The skills under test that say that no model may activate them, each with its name in the suite and a sentence.
+fn not_for_models(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
     let is_hidden = |skill: &Skill| {
         let said = skill.front.as_ref().and_then(|front| front.get("disable-model-invocation"));
         said.is_some_and(|said| match &said.data {
@@ -43,15 +52,15 @@ pub fn hidden_from_model(suite: &Suite) -> Vec<String> {
             _ => false,
         })
     };
-    let told = |skill: Skill| {
-        format!(
-            "{} says disable-model-invocation: true, so no model can activate the skill {}: a case in which it \
-             must be activated always fails, and one in which it must not be activated proves nothing",
+    suite.skills.iter().filter_map(move |known| {
+        let skill = Skill::read(known.path.as_deref()?).ok().filter(is_hidden)?;
+        let told = format!(
+            "{} says disable-model-invocation: true, so no model can activate the skill {}",
             skill.file.display(),
             skill.name
-        )
-    };
-    skills.filter(is_hidden).map(told).collect()
+        );
+        Some((known.name.as_str(), told))
+    })
 }
 
 /// The skills under test that agents do not list as what they are, in words: their SKILL.md has no description.
@@ -59,14 +68,14 @@ pub fn skills_without_description(suite: &Suite) -> Vec<String> {
     unlistable(suite).map(|(_, told)| told).collect()
 }
 
-/// The cases of a suite that could only prove that a skill which no agent lists is not activated, with the
-/// reason.
+/// The cases of a suite that ask only whether skills are not activated, where no model could activate one of these
+/// skills, with the reason.
 pub fn proofs_of_nothing(suite: &Suite) -> Vec<(String, String)> {
-    let unlisted: Vec<(&str, String)> = unlistable(suite).collect();
+    let unlisted: Vec<(&str, String)> = unlistable(suite).chain(not_for_models(suite)).collect();
     let proves_nothing = |check: &Check| match &check.kind {
         CheckKind::Activation(activation) => {
             let is_unlisted = |name: &String| unlisted.iter().any(|(known, _)| known == name);
-            activation.expect == Expect::MustNot && activation.skills.iter().all(is_unlisted)
+            activation.expect == Expect::MustNot && activation.skills.iter().any(is_unlisted)
         }
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
     };

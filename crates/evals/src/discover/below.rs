@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use ignore::WalkState;
 use ignore::gitignore::Gitignore;
 
-use super::looks::{Looks, Syntax};
+use super::looks::{Looks, Syntax, leads_nowhere};
 use super::{By, Found};
 use practicum_skills::skill::SKILL_FILE;
 
@@ -196,15 +196,18 @@ fn is_for_review(name: &OsStr) -> bool {
 
 /// A link is what it leads to; one that leads nowhere is a file that cannot be read.
 fn is_file(entry: &ignore::DirEntry) -> bool {
-    let leads_to_file = || entry.path().is_file() || leads_nowhere(entry.path());
+    let leads_to_file = || entry.path().is_file() || is_lost_link(entry.path());
     entry.file_type().is_some_and(|kind| kind.is_file() || kind.is_symlink() && leads_to_file())
 }
 
-/// Each file once: itself where it is there, else the first link to it.
+/// Each file once: under a name that says that it holds evals, itself where it is there, else the first link to it.
 fn without_doubles(mut seen: Vec<(bool, Found, Looks)>) -> Vec<(Found, Looks)> {
     // Only a link leads to what was seen already.
     if seen.iter().any(|(linked, ..)| *linked) {
-        seen.sort();
+        seen.sort_by(|(linked, found, looks), (other_linked, other, other_looks)| {
+            let place = |looks: &Looks, linked: bool| (!looks.holds_evals(), linked);
+            place(looks, *linked).cmp(&place(other_looks, *other_linked)).then_with(|| found.cmp(other))
+        });
         let mut real = HashSet::new();
         let mut once = |found: &Found| {
             real.insert(std::fs::canonicalize(&found.file).unwrap_or_else(|_| found.file.clone()))
@@ -315,7 +318,7 @@ fn ignored_evals(folder: &Path, found: &[Found], outside: &[PathBuf]) -> Vec<Ski
     let candidates = entries.filter(|entry| match entry.file_type() {
         Some(kind) if kind.is_file() => is_data(entry.path()) && !known.contains(entry.path()),
         Some(kind) if kind.is_symlink() => {
-            leads_nowhere(entry.path()) || outside.iter().any(|link| link == entry.path())
+            is_lost_link(entry.path()) || outside.iter().any(|link| link == entry.path())
         }
         Some(_) | None => false,
     });
@@ -336,9 +339,9 @@ fn why_ignored(folder: &Path, path: &Path) -> &'static str {
     }
 }
 
-/// Whether a link could have led to evals, and leads to nothing.
-fn leads_nowhere(link: &Path) -> bool {
-    is_data(link) && !link.exists()
+/// Whether a link could have led to evals, or to a folder of evals, and leads to nothing.
+fn is_lost_link(link: &Path) -> bool {
+    (is_data(link) || link.extension().is_none()) && leads_nowhere(link)
 }
 
 fn is_data(path: &Path) -> bool {

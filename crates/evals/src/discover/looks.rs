@@ -3,6 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
+use practicum_core::model::Diagnostics;
+use practicum_core::tree::{self, Source, read_bounded};
+
 /// Names that say what a file is.
 pub const NAMES: [&str; 5] =
     ["evals.json", "triggers.json", "trigger-queries.json", "eval.json", "cases.json"];
@@ -42,8 +45,13 @@ impl Looks {
         let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
         // What cannot be read, such as a link to nothing, may be an eval; whoever reads it says what is wrong.
         match (is_yaml, name.ends_with(".json")) {
-            (true, _) => head(path).map_or(Looks::Unfinished(Syntax::Yaml), |text| yaml(&text)),
+            (true, _) => head(path).map_or(Looks::Unfinished(Syntax::Yaml), |text| match yaml(&text) {
+                Looks::Evals(syntax) => Looks::Evals(syntax),
+                at_first_sight => by_its_keys(path).unwrap_or(at_first_sight),
+            }),
             (false, true) => head(path).map_or(Looks::Unfinished(Syntax::Json), |text| json(&text)),
+            // A link to nothing that may have led to a folder of evals.
+            (false, false) if !name.contains('.') && leads_nowhere(path) => Looks::Unfinished(Syntax::Yaml),
             (false, false) => Looks::Other,
         }
     }
@@ -51,6 +59,41 @@ impl Looks {
     /// Whether it holds evals, by its name or its content.
     pub fn holds_evals(self) -> bool {
         matches!(self, Looks::Named | Looks::Evals(_))
+    }
+}
+
+/// Whether a link leads to nothing.
+pub fn leads_nowhere(path: &Path) -> bool {
+    path.is_symlink() && !path.exists()
+}
+
+/// A larger file is not parsed to find out whether it is an eval.
+const LARGEST: u64 = 1024 * 1024;
+
+/// What a YAML file is by the keys of its document, however it is written: in one line, indented, or with a long
+/// text before the keys that tell. `None` where nothing in it speaks of evals.
+fn by_its_keys(path: &Path) -> Option<Looks> {
+    let bytes = read_bounded(path, LARGEST).ok()?;
+    let is_utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    if is_utf16 {
+        return Some(Looks::Unfinished(Syntax::Yaml));
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    if !text.contains("prompt") || !text.contains("expected") {
+        return None;
+    }
+    let text = text.trim_start_matches('\u{feff}').to_owned();
+    let mut problems = Diagnostics::default();
+    // What cannot be parsed may be an eval; whoever reads it says what is wrong.
+    let broken = Looks::Unfinished(Syntax::Yaml);
+    let Some(source) = Source::parse(path, text, tree::Syntax::Yaml, &mut problems) else {
+        return Some(broken);
+    };
+    let has_key = |key: &str| source.root.has(key);
+    match (has_key("prompt"), has_key("expected")) {
+        (true, true) => Some(Looks::Evals(Syntax::Yaml)),
+        (true, false) | (false, true) => Some(Looks::HalfAnEval(Syntax::Yaml)),
+        (false, false) => None,
     }
 }
 

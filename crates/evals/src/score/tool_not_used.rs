@@ -43,7 +43,7 @@ impl Rule for ToolNotUsed {
             return unseen;
         }
         let what = self.0.in_words();
-        match self.0.among(evidence.observation).first() {
+        match self.0.forbidden_among(evidence.observation).first() {
             Some(call) => Finding::new(false, format!("{what} was called, and must not be"))
                 .with_evidence(call_in_words(call)),
             None => Finding::new(true, format!("{what} was not called")),
@@ -66,6 +66,8 @@ mod tests {
         for (yaml, expected) in [
             ("Write", "pass"),
             ("shell", "fail"),
+            ("bash", "fail"),
+            ("BASH", "fail"),
             ("{name: shell, args: {command: '*--force*'}}", "fail"),
             ("{name: shell, args: {command: 'rm *'}}", "pass"),
             ("{name: shell, min: 1}", "refused"),

@@ -111,6 +111,18 @@ impl Calls {
                 .all(|(name, wanted)| argument(&call.input, name).iter().any(|found| glob(wanted, found)))
     }
 
+    /// As `fits`, with the tool's name in any case: who forbids "bash" does not allow "Bash".
+    fn fits_in_any_case(&self, call: &ToolCall) -> bool {
+        let lower = Calls { tool: Tool(self.tool.0.to_lowercase()), args: self.args.clone() };
+        let called = ToolCall { name: call.name.to_lowercase(), ..call.clone() };
+        self.fits(call) || lower.fits(&called)
+    }
+
+    /// The calls that a check forbids.
+    pub fn forbidden_among<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
+        calls(observation).filter(|call| self.fits_in_any_case(call)).collect()
+    }
+
     pub fn among<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
         calls(observation).filter(|call| self.fits(call)).collect()
     }

@@ -22,7 +22,7 @@ const MOST_READ: u64 = 64 * 1024 * 1024;
 
 /// What was answered of a trial.
 pub struct Graded {
-    /// `{text, passed, evidence}`, those without an answer left out.
+    /// `{text, passed, evidence}`. Those without an answer are left out, but count as not passed in a failed trial.
     pub expectations: Vec<Value>,
     pub passed: usize,
     /// How many have no answer.
@@ -88,16 +88,20 @@ pub fn graded(record: &TrialRecord, questions: &Questions<'_>) -> Graded {
         for flag in check.weak.iter().chain(&check.flags) {
             graded.suggestions.push(json!({"assertion": text, "reason": said(flag)}));
         }
-        let passed = match check.verdict {
-            Verdict::Pass => true,
-            Verdict::Fail => false,
+        let (passed, evidence) = match check.verdict {
+            Verdict::Pass => (true, evidence(check)),
+            Verdict::Fail => (false, evidence(check)),
+            // A failed trial stays failed, whatever the answer would have been; left out, it would count for nothing.
+            Verdict::NotScored(_) if record.verdict == Verdict::Fail => {
+                (false, format!("no answer, in a run that failed: {}", evidence(check)))
+            }
             Verdict::NotScored(_) => {
                 graded.silent += 1;
                 continue;
             }
         };
         graded.passed += usize::from(passed);
-        graded.expectations.push(json!({"text": text, "passed": passed, "evidence": evidence(check)}));
+        graded.expectations.push(json!({"text": text, "passed": passed, "evidence": evidence}));
     }
     graded
 }
