@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::common::Project;
+use crate::common::{Project, Ran};
 
 const SCRIPT: &str = "practicum_script: 1\nscenarios:\n  - { to: agent, steps: [kee-ow] }\n  - { to: judge, steps: [{ tools: [{ name: report_marks, input: { results: [{ id: loud, verdict: pass, weak: null, evidence: [kee-ow], reasoning: It is. }] } }] }] }\n";
 
@@ -180,4 +180,25 @@ fn evals_that_a_text_cannot_answer_are_not_dropped() {
     project.run(&[&grade[..], &["--case", "a"]].concat()).exits(0);
     let ran = project.run(&[&grade[..], &["--case", "a", "--case", "nope"]].concat()).exits(2);
     assert!(ran.stderr.contains("--case nope matches no case"), "{}", ran.stderr);
+}
+
+/// The record names its eval file by its place, so that a copy of the project was graded by the original's evals.
+#[test]
+fn a_copied_project_is_graded_by_its_own_evals() {
+    let eval = |word: &str| {
+        format!("practicum: 1\ncases:\n  - id: a\n    prompt: p\n    checks: [{{contains: {word}}}]\n")
+    };
+    let agent = "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/echo\", \"done\"]\n";
+    let project = Project::new(&[("o/practicum.toml", agent), ("o/e.practicum.yaml", &eval("done"))]);
+    let practicum = |folder: &str, args: &[&str]| {
+        let mut command = project.practicum(args);
+        Ran::of(command.current_dir(project.path().join(folder)).output().expect("starts"))
+    };
+    practicum("o", &["run", "e.practicum.yaml", "--agent", "own", "--repeat", "1"]).exits(0);
+    let copied =
+        std::process::Command::new("cp").args(["-r", "o", "copy"]).current_dir(project.path()).status();
+    assert!(copied.expect("copied").success());
+    project.write("copy/e.practicum.yaml", &eval("never"));
+    practicum("copy", &["grade", "latest"]).exits(1);
+    practicum("o", &["grade", "latest"]).exits(0);
 }

@@ -100,10 +100,26 @@ impl RunDir {
         runs
     }
 
+    ///
+    /// The project may have been moved or copied since the run: what lies in it is meant where it lies now.
     pub fn info(&self) -> Result<RunInfo, String> {
         let path = self.path.join("run.json");
         let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+        let mut info: RunInfo =
+            serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+        let now = self.project().filter(|now| info.project.is_absolute() && *now != info.project);
+        if let Some(now) = now {
+            let moved = |path: &mut PathBuf| {
+                if let Ok(inside) = path.strip_prefix(&info.project) {
+                    *path = now.join(inside);
+                }
+            };
+            for suite in &mut info.suites {
+                moved(&mut suite.origin.path);
+                suite.skill.iter_mut().for_each(|skill| moved(&mut skill.path));
+            }
+        }
+        Ok(info)
     }
 
     /// The summary, if the run came to its end.
