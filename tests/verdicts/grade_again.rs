@@ -202,3 +202,28 @@ fn a_copied_project_is_graded_by_its_own_evals() {
     practicum("copy", &["grade", "latest"]).exits(1);
     practicum("o", &["grade", "latest"]).exits(0);
 }
+
+/// The threshold that the run was decided by was forgotten, so that grading it again gave another verdict.
+#[test]
+fn grading_again_does_not_forget_the_threshold_of_the_command_line() {
+    let agent = r#"n=$(cat "$0.n" 2>/dev/null || echo 0); echo $((n + 1)) > "$0.n"
+echo '{"type":"start","schema_version":1,"skills":["x"]}'
+[ "$n" = 0 ] || echo '{"type":"skill","name":"x"}'
+echo '{"type":"text","text":"a"}'; echo '{"type":"end","ending":"finished"}'
+"#;
+    let project = Project::new(&[
+        ("agent.sh", agent),
+        (".claude/skills/x/SKILL.md", "---\nname: x\ndescription: All about birds.\n---\n\nBirds.\n"),
+        (".claude/skills/x/SKILL.eval.json", r#"{"trigger_tests": {"should_trigger": ["want birds"]}}"#),
+    ]);
+    let script = project.path().join("agent.sh");
+    let toml = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/sh\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\nskills_dir = \".agents/skills\"\n",
+        script.display()
+    );
+    project.write("practicum.toml", &toml);
+    let run = ["run", "--agent", "own", "--no-probe", "--repeat", "4", "-j", "1"];
+    project.run(&[&run[..], &["--trigger-threshold", "0.5"]].concat()).exits(0);
+    project.run(&["grade", "latest"]).exits(0);
+    project.run(&["grade", "latest"]).exits(0);
+}

@@ -383,8 +383,11 @@ pub fn outline(reading: Reading, layers: &Layers) -> Result<Vec<Planned>, Intake
 pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planned>, IntakeError> {
     names::tell_apart(&mut suites);
     let mut planned = Vec::new();
-    for Placed { suite, project, .. } in suites {
+    for Placed { mut suite, project, .. } in suites {
         let settings = Settings::resolve(layers, &suite)?;
+        if settings.trigger_threshold.from == SaidBy::Flag {
+            suite.cases.iter_mut().for_each(decide_by_threshold);
+        }
         let agents = settings.agents.value.clone();
         planned.push(Planned {
             suite,
