@@ -15,7 +15,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("score", &["model", "tree"]),
     ("dialects", &["model", "tree", "skill", "score", "own_files"]),
     ("project_files", &["skill"]),
-    ("discover", &["skill"]),
+    ("discover", &["model", "skill", "tree"]),
     ("git_ref", &["skill"]),
     ("versions", &["model", "git_ref", "own_files", "project_files", "skill"]),
     ("first_evals", &["skill", "tree"]),
