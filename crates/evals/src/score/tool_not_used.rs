@@ -68,6 +68,7 @@ mod tests {
             ("shell", "fail"),
             ("bash", "fail"),
             ("BASH", "fail"),
+            ("{name: bash, args: {command: 'rm *'}}", "pass"),
             ("{name: shell, args: {command: '*--force*'}}", "fail"),
             ("{name: shell, args: {command: 'rm *'}}", "pass"),
             ("{name: shell, min: 1}", "refused"),

@@ -104,23 +104,21 @@ impl Calls {
     }
 
     pub fn fits(&self, call: &ToolCall) -> bool {
-        self.tool.is(&call.name)
-            && self
-                .args
-                .iter()
-                .all(|(name, wanted)| argument(&call.input, name).iter().any(|found| glob(wanted, found)))
+        self.tool.is(&call.name) && self.arguments_fit(call)
     }
 
-    /// As `fits`, with the tool's name in any case: who forbids "bash" does not allow "Bash".
-    fn fits_in_any_case(&self, call: &ToolCall) -> bool {
-        let lower = Calls { tool: Tool(self.tool.0.to_lowercase()), args: self.args.clone() };
-        let called = ToolCall { name: call.name.to_lowercase(), ..call.clone() };
-        self.fits(call) || lower.fits(&called)
+    fn arguments_fit(&self, call: &ToolCall) -> bool {
+        let fits = |(name, wanted): &(String, String)| {
+            argument(&call.input, name).iter().any(|found| glob(wanted, found))
+        };
+        self.args.iter().all(fits)
     }
 
-    /// The calls that a check forbids.
+    /// The calls that a check forbids, with the tool's name in any case: who forbids "bash" does not allow "Bash".
     pub fn forbidden_among<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
-        calls(observation).filter(|call| self.fits_in_any_case(call)).collect()
+        let lower = Tool(self.tool.0.to_lowercase());
+        let is_tool = |call: &ToolCall| self.tool.is(&call.name) || lower.is(&call.name.to_lowercase());
+        calls(observation).filter(|call| is_tool(call) && self.arguments_fit(call)).collect()
     }
 
     pub fn among<'o>(&self, observation: &'o Observation) -> Vec<&'o ToolCall> {
