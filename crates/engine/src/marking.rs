@@ -273,17 +273,19 @@ impl Sheet<'_> {
         let mut activated: Vec<String> = seen.activated.iter().map(own_name).collect();
         activated.sort_unstable();
         activated.dedup();
-        SkillUse { about, activated, invoked: self.is_invoked() }
+        SkillUse { about, activated, invoked: self.is_invoked(&self.skills_meant()) }
     }
 
-    /// Whether the user names the skill, which leaves the agent nothing to decide.
-    fn is_invoked(&self) -> bool {
+    /// Whether the user names one of these skills, which leaves the agent nothing to decide.
+    fn is_invoked(&self, skills: &[String]) -> bool {
         let names = self.names();
+        let is_meant =
+            |name: &str| names.has(name) && skills.iter().any(|skill| names.own(skill) == names.own(name));
         match &self.case.stimulus {
             Stimulus::SkillCommand { .. } => true,
             Stimulus::Turns(turns) => {
-                let bare = |name: &str| name.rsplit(':').next().is_some_and(|bare| names.has(bare));
-                turns.iter().flat_map(|turn| commanded(turn)).any(|name| names.has(name) || bare(name))
+                let bare = |name: &str| name.rsplit(':').next().is_some_and(is_meant);
+                turns.iter().flat_map(|turn| commanded(turn)).any(|name| is_meant(name) || bare(name))
             }
         }
     }
@@ -291,7 +293,7 @@ impl Sheet<'_> {
     /// Whether the run can say that a skill did not fire: one that the user named may have been taken up
     /// without a trace.
     fn is_told(&self, skills: &[String], seen: &Observation) -> bool {
-        !self.is_invoked() || score::fired(skills, seen, &self.names()) != Fired::No
+        !self.is_invoked(skills) || score::fired(skills, seen, &self.names()) != Fired::No
     }
 
     fn situation(&self) -> Situation {
@@ -318,22 +320,32 @@ impl Sheet<'_> {
         }
     }
 
+    /// The skills of which a check asks whether they are activated. `None` if no check does.
+    fn skills_asked(&self) -> Option<&[String]> {
+        self.checks.iter().find_map(|check| match &check.kind {
+            CheckKind::Activation(activation) => Some(activation.skills.as_slice()),
+            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
+        })
+    }
+
+    /// The skills that the case is about: those that are asked about, else those under test.
+    fn skills_meant(&self) -> Vec<String> {
+        let tested = || self.suite.skills.iter().map(|skill| skill.name.clone()).collect();
+        self.skills_asked().map_or_else(tested, <[String]>::to_vec)
+    }
+
     /// Whether the skill that the case is about fired. A skill invoked by its command did not
-    /// fire by itself, so that says nothing.
+    /// fire by itself, so that says nothing where nobody asks.
     fn fired(&self, seen: &Observation) -> Option<bool> {
-        let invoked = matches!(self.case.stimulus, Stimulus::SkillCommand { .. });
-        if invoked || self.skills.is_empty() || !needs_agent(&self.checks) {
+        let by_command = matches!(self.case.stimulus, Stimulus::SkillCommand { .. });
+        let nobody_asks = by_command && self.skills_asked().is_none();
+        if nobody_asks || self.skills.is_empty() || !needs_agent(&self.checks) {
             return None;
         }
-        let asked = self.checks.iter().find_map(|check| match &check.kind {
-            CheckKind::Activation(activation) => Some(activation.skills.clone()),
-            CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
-        });
-        let skills =
-            asked.unwrap_or_else(|| self.suite.skills.iter().map(|skill| skill.name.clone()).collect());
+        let skills = self.skills_meant();
         match score::fired(&skills, seen, &self.names()) {
             Fired::Yes(_) => Some(true),
-            Fired::No if !self.is_invoked() => Some(false),
+            Fired::No if !self.is_invoked(&skills) => Some(false),
             Fired::No | Fired::Unknown(_) => None,
         }
     }

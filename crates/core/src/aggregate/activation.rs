@@ -65,7 +65,7 @@ impl Activity {
             return;
         };
         self.expect = Some(expect);
-        if record.skills.invoked {
+        if record.activation().is_none() {
             self.invoked += 1;
             return;
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Side, side_summary};
+use super::{Side, SideSummary, side_summary};
 use crate::model::{ActivationOutcome, Estimate, TrialRecord, Verdict};
 use crate::stats::{self, ALPHA, Cluster, MARGIN, Pair, rate_difference};
 
@@ -52,26 +52,20 @@ pub struct LeadOver {
     pub chance: f64,
 }
 
-/// Ranks the sides by F1 where cases are about activation, by accuracy where F1 is undefined for one of them,
-/// else by the pass rate. A side without a value is not worse than the others, so then no side leads.
+/// Ranks the sides by F1 where cases are about activation, by accuracy where F1 is undefined for one of them, and
+/// by the pass rate where that is undefined too. A side without a value is not worse than the others, so then no side leads.
 pub fn best_of(sides: &[Side<'_>]) -> Best {
     let summaries: Vec<_> = sides.iter().map(side_summary).collect();
-    let by = match summaries.iter().any(|side| side.activation.is_some()) {
-        true if summaries.iter().all(|side| side.activation.is_some_and(|of| of.f1.value.is_some())) => {
-            BestMeasure::F1
-        }
-        true => BestMeasure::Accuracy,
-        false => BestMeasure::PassRate,
+    let value_of = |side: &SideSummary, by: BestMeasure| match by {
+        BestMeasure::F1 => side.activation.map_or(Estimate::undefined(0), |of| of.f1),
+        BestMeasure::Accuracy => side.activation.map_or(Estimate::undefined(0), |of| of.accuracy),
+        BestMeasure::PassRate => side.pass_rate.rate,
     };
-    let values: Vec<Estimate> = summaries
-        .iter()
-        .map(|side| match by {
-            BestMeasure::F1 => side.activation.map_or(Estimate::undefined(0), |of| of.f1),
-            BestMeasure::Accuracy => side.activation.map_or(Estimate::undefined(0), |of| of.accuracy),
-            BestMeasure::PassRate => side.pass_rate.rate,
-        })
-        .collect();
-    let all_defined = values.iter().all(|value| value.value.is_some());
+    let is_defined = |by: &BestMeasure| summaries.iter().all(|side| value_of(side, *by).value.is_some());
+    let by = [BestMeasure::F1, BestMeasure::Accuracy].into_iter().find(is_defined);
+    let by = by.unwrap_or(BestMeasure::PassRate);
+    let values: Vec<Estimate> = summaries.iter().map(|side| value_of(side, by)).collect();
+    let all_defined = is_defined(&by);
     let ranked = values.iter().enumerate().filter_map(|(at, value)| Some((at, value.value?)));
     // Of equals the first, as the user named them.
     let lead = ranked.fold(None, |lead: Option<(usize, f64)>, one| match lead {

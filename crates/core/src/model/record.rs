@@ -193,24 +193,34 @@ impl TrialRecord {
     /// Whether the skill fired; `None` where this run cannot tell. A skill that could not be seen did not
     /// refuse to fire.
     pub fn observed_firing(&self) -> Option<bool> {
-        let tells =
-            self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)));
-        self.fired.filter(|_| tells)
+        self.fired.filter(|_| self.is_valid())
     }
 
-    /// What the trial says about activation. `None` where nobody asked, where the user named the skill,
-    /// and without the skill, where nothing can fire.
+    /// Whether the agent came to its end and had the skills that it should have.
+    fn is_valid(&self) -> bool {
+        self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)))
+    }
+
+    /// What the trial says about activation. `None` where nobody asked, without the skill, where nothing can
+    /// fire, and where the user named the skill and nothing went wrong: the agent had nothing to decide then.
     pub fn activation(&self) -> Option<ActivationOutcome> {
-        let expect =
-            self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill && !self.skills.invoked)?;
-        Some(match (expect, self.observed_firing()) {
+        let expect = self.expect.filter(|_| self.condition.arm != Arm::WithoutSkill)?;
+        let outcome = match (expect, self.observed_firing()) {
             (Expect::Must, Some(true)) => ActivationOutcome::TruePositive,
             (Expect::Must, Some(false)) => ActivationOutcome::FalseNegative,
             (Expect::MustNot, Some(true)) => ActivationOutcome::FalsePositive,
             (Expect::MustNot, Some(false)) => ActivationOutcome::TrueNegative,
             (Expect::Either, Some(_)) => ActivationOutcome::Acceptable,
             (Expect::Must | Expect::MustNot | Expect::Either, None) => ActivationOutcome::Error,
-        })
+        };
+        let went_wrong = match outcome {
+            ActivationOutcome::FalsePositive | ActivationOutcome::FalseNegative => true,
+            ActivationOutcome::Error => !self.is_valid(),
+            ActivationOutcome::TruePositive
+            | ActivationOutcome::TrueNegative
+            | ActivationOutcome::Acceptable => false,
+        };
+        Some(outcome).filter(|_| !self.skills.invoked || went_wrong)
     }
 
     /// The verdict of a trial: the run must have finished, and then the case's rule decides.

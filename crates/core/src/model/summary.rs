@@ -151,7 +151,8 @@ pub struct ActivationSummary {
     pub routing: Vec<Routed>,
     /// Cases of which no run could tell whether the skill fires: neither passed nor failed.
     pub unmeasured: u64,
-    /// Runs in which the user named the skill, so that nothing was left to be decided. In no rate.
+    /// Runs in which the user named the skill, so that nothing was left to be decided, and nothing went wrong.
+    /// In no rate.
     pub invoked: u64,
 }
 

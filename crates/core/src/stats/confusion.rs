@@ -71,14 +71,15 @@ pub struct Rates {
 /// together; where every case is unanimous, each counts once.
 pub fn rates(cases: &[Confusion], alpha: f64) -> Rates {
     let Confusion { fp, tn, .. } = total(cases.iter().copied());
+    let recall = rate(cases, recall, alpha);
     // Where no run could have activated the skill wrongly, that none did says nothing.
-    let precision = match fp + tn {
-        0 => Estimate::new(None, None, 0),
-        _ => rate(cases, precision, alpha),
-    };
+    if fp + tn == 0 {
+        let undefined = Estimate::undefined(0);
+        return Rates { precision: undefined, recall, f1: undefined, accuracy: undefined };
+    }
     Rates {
-        precision,
-        recall: rate(cases, recall, alpha),
+        precision: rate(cases, precision, alpha),
+        recall,
         accuracy: rate(cases, accuracy, alpha),
         f1: f1_rate(cases, alpha),
     }
@@ -173,15 +174,15 @@ mod tests {
         for ((tp, fp, tn, fn_), precision, recall, f1, accuracy) in [
             ((0, 0, 0, 0), none, none, none, none),
             ((0, 0, 4, 0), none, none, none, Some(1.0)),
-            ((0, 0, 0, 3), none, Some(0.0), Some(0.0), Some(0.0)),
+            ((0, 0, 0, 3), none, Some(0.0), none, none),
             ((0, 0, 3, 1), none, Some(0.0), Some(0.0), Some(0.75)),
             ((0, 3, 0, 0), Some(0.0), none, Some(0.0), Some(0.0)),
             ((0, 1, 3, 0), Some(0.0), none, Some(0.0), Some(0.75)),
             ((0, 2, 0, 2), Some(0.0), Some(0.0), Some(0.0), Some(0.0)),
-            ((5, 0, 0, 0), none, Some(1.0), Some(1.0), Some(1.0)),
+            ((5, 0, 0, 0), none, Some(1.0), none, none),
             ((8, 2, 9, 1), Some(0.8), Some(0.8889), Some(0.8421), Some(0.85)),
             ((3, 1, 0, 0), Some(0.75), Some(1.0), Some(0.8571), Some(0.75)),
-            ((3, 0, 0, 1), none, Some(0.75), Some(0.8571), Some(0.75)),
+            ((3, 0, 0, 1), none, Some(0.75), none, none),
         ] {
             let cases = [confusion(tp, 0, 0, fn_), confusion(0, fp, tn, 0)];
             let found = rates(&cases, 0.05);
@@ -205,7 +206,7 @@ mod tests {
         let found = rates(&cases, 0.05).recall;
         near(found.low.expect("an end"), 0.5101);
         assert_eq!((found.value, found.high, found.n), (Some(1.0), Some(1.0), 20));
-        let mixed = [cases, vec![confusion(0, 0, 0, 5)]].concat();
+        let mixed = [cases, vec![confusion(0, 0, 0, 5), confusion(0, 0, 5, 0)]].concat();
         let found = rates(&mixed, 0.05);
         near(found.recall.low.expect("an end"), 0.3755);
         near(found.f1.low.expect("an end"), 2.0 * 0.37553 / 1.37553);

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::IndexError;
 use super::said::said;
-use practicum_core::model::{CaseSummary, Expect, Sample, Summary, TrialRecord, Verdict};
+use practicum_core::model::{ActivationOutcome, CaseSummary, Expect, Sample, Summary, TrialRecord, Verdict};
 
 /// So many trials are written at once: few enough that others who write need not wait long.
 const BATCH: u64 = 2000;
@@ -260,9 +260,9 @@ impl<'b> Batch<'b> {
         let usage = record.usage;
         let mut insert = self.change.prepare_cached(
             "INSERT INTO trials (run, id, suite, case_id, agent, model, arm, mode, attempt, verdict, why, ended,
-                 expect, fired, cost_usd, seconds, tokens, reused, criteria, criteria_passed, shares, share_sum)
+                 expect, fired, outcome, cost_usd, seconds, tokens, reused, criteria, criteria_passed, shares, share_sum)
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20,
-                 ?21, ?22)",
+                 ?21, ?22, ?23)",
         )?;
         insert.execute(params![
             self.n,
@@ -279,6 +279,7 @@ impl<'b> Batch<'b> {
             record.ended.name(),
             record.expect.map(Expect::name),
             record.fired,
+            record.activation().map(ActivationOutcome::name),
             record.cost_usd,
             record.seconds,
             count(usage.input.saturating_add(usage.output)),

@@ -391,7 +391,12 @@ fn any_text_can_be_searched_for() {
 }
 
 fn verdicts() -> impl Strategy<Value = Verdict> {
-    prop_oneof![Just(Verdict::Pass), Just(Verdict::Fail), Just(Verdict::NotScored(Why::NotTrusted)),]
+    prop_oneof![
+        Just(Verdict::Pass),
+        Just(Verdict::Fail),
+        Just(Verdict::NotScored(Why::NotTrusted)),
+        Just(Verdict::NotScored(Why::InvalidArm("it could not see the skill".into()))),
+    ]
 }
 
 fn check(id: &str, verdict: Verdict, score: f64) -> CheckResult {
@@ -417,15 +422,17 @@ proptest! {
                 prop::option::of(any::<bool>()),
                 any::<bool>(),
                 any::<bool>(),
+                any::<bool>(),
             ),
             0..20,
         )
     ) {
         let mut records = Vec::new();
-        for (number, (verdict, judged, score, expect, fired, finished, with)) in rows.into_iter().enumerate() {
+        for (number, (verdict, judged, score, expect, fired, finished, with, named)) in rows.into_iter().enumerate() {
             let mut one = record(&format!("c{number}"), 1, verdict.clone());
             one.checks = vec![check("exact", verdict, 0.0), check("judged", judged, score)];
             (one.expect, one.fired) = (expect, fired);
+            one.skills.invoked = named;
             one.ended = if finished { Ended::Finished } else { Ended::TimedOut };
             one.condition.arm = if with { Arm::WithSkill } else { Arm::WithoutSkill };
             records.push(one);
