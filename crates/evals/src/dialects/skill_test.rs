@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::reading::{self, Hint, Ids, Kept, slug};
 use super::told_apart::{self, Format};
 use super::{Dialect, Fit, Place, Raised};
-use practicum_core::model::{Case, Check, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
+use practicum_core::model::{Case, Check, CheckKind, Diagnostics, Expect, RunPolicy, SkillRef, Span, Suite};
 use practicum_core::tree::{Data, Node, Object, Source, closest};
 
 pub(super) mod plugins;
@@ -62,9 +62,9 @@ impl Dialect for SkillTest {
             return None;
         }
         let suite = match &source.root.data {
-            Data::List(items) => reader.array(items, source, diagnostics),
+            Data::List(items) => reader.array(items, source, place, diagnostics),
             _ if source.root.has("cases") => reader.flat(source, place, diagnostics)?,
-            _ => reader.nested(source, diagnostics)?,
+            _ => reader.nested(source, place, diagnostics)?,
         };
         if suite.cases.is_empty() && !diagnostics.has_errors() {
             diagnostics.error(
@@ -73,15 +73,14 @@ impl Dialect for SkillTest {
                 "there are no cases; a suite without cases proves nothing",
             );
         }
-        let found = plugins::find(suite.skills, source, place, diagnostics);
-        Some(Suite {
-            skills: found.skills,
-            rivals: found.rivals,
-            plugins: found.plugins,
-            defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() },
-            ..suite
-        })
+        Some(Suite { defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() }, ..suite })
     }
+}
+
+/// A suite with nothing but the skills that were found for it, and what lies beside them.
+fn suite_of(found: plugins::Found, source: &Source, name: String) -> Suite {
+    let plugins::Found { skills, rivals, plugins, left_out: _ } = found;
+    Suite { skills, rivals, plugins, ..reading::blank_suite(NAME, source, name) }
 }
 
 struct Reader {
@@ -101,7 +100,7 @@ struct Named<'n> {
 
 impl Reader {
     /// Skills with their cases, and cases that none of them may answer.
-    fn nested(&mut self, source: &Source, diagnostics: &mut Diagnostics) -> Option<Suite> {
+    fn nested(&mut self, source: &Source, place: &Place, diagnostics: &mut Diagnostics) -> Option<Suite> {
         let mut file = Object::new(&source.root, "the suite", diagnostics)?;
         let name = file.required_text("name", diagnostics).map(str::to_owned);
         let description = file.text("description", diagnostics).map(str::to_owned);
@@ -126,14 +125,22 @@ impl Reader {
         if !more.is_empty() {
             meta.insert(SKILLS.to_owned(), Value::Object(more));
         }
+        let listed = distinct(skills.iter().map(|skill| (skill.name, skill.plugin)));
+        let found = plugins::find(listed, source, place, diagnostics);
         let mut cases = Vec::new();
         for skill in &skills {
             let subject = [skill.name.to_owned()];
+            let is_it = |other: &SkillRef| {
+                (other.name.as_str(), other.plugin.as_deref()) == (skill.name, skill.plugin)
+            };
+            let is_left_out = found.left_out.iter().any(is_it);
             for (nodes, labels) in [(skill.cases, &LABELS[..]), (skill.negative, NEGATIVE_LABELS)] {
+                let read = nodes
+                    .iter()
+                    .filter_map(|node| self.case(node, skill.name, &subject, labels, diagnostics));
+                // Without a check nothing can be said of a case, and so it is not run.
                 cases.extend(
-                    nodes
-                        .iter()
-                        .filter_map(|node| self.case(node, skill.name, &subject, labels, diagnostics)),
+                    read.map(|case| if is_left_out { Case { checks: Vec::new(), ..case } } else { case }),
                 );
             }
         }
@@ -146,14 +153,7 @@ impl Reader {
         cases.extend(
             negative.iter().filter_map(|node| self.case(node, NEGATIVE, &all, NEGATIVE_LABELS, diagnostics)),
         );
-        Some(Suite {
-            description,
-            skills: distinct(skills.iter().map(|skill| (skill.name, skill.plugin))),
-            cases,
-            run,
-            meta,
-            ..reading::blank_suite(NAME, source, name?)
-        })
+        Some(Suite { description, cases, run, meta, ..suite_of(found, source, name?) })
     }
 
     fn skill<'n>(&mut self, node: &'n Node, diagnostics: &mut Diagnostics) -> Option<Named<'n>> {
@@ -180,6 +180,8 @@ impl Reader {
         let mut case = Object::new(node, "a case", diagnostics)?;
         let prompt = reading::either_text(&mut case, ["prompt", "input"], diagnostics);
         let checks = self.expected(&mut case, subject, labels, diagnostics);
+        let behaviour = expected_behaviour(&mut case, diagnostics);
+        let context = ground_truth(&mut case, diagnostics);
         let note = case.text("rationale", diagnostics).map(str::to_owned);
         let id = match case.given("id") {
             Some(_) => self.ids.given(&mut case, diagnostics),
@@ -189,7 +191,8 @@ impl Reader {
         Some(Case {
             group: Some(group.to_owned()),
             note,
-            checks: checks?,
+            checks: [checks?, behaviour].concat(),
+            context,
             meta,
             ..reading::blank_case(id?, prompt?.to_owned())
         })
@@ -208,7 +211,11 @@ impl Reader {
         if label.is_none() && other.given {
             return Some(other.checks).filter(|checks| !checks.is_empty());
         }
-        let checks = vec![reading::activation(subject.to_vec(), expectation(case, labels, diagnostics)?)];
+        let expect = expectation(case, labels, diagnostics)?;
+        if let Some(skills) = forbidden_together(&other.checks, subject, expect) {
+            return Some(vec![reading::activation(skills, expect)]);
+        }
+        let checks = vec![reading::activation(subject.to_vec(), expect)];
         if other.given && other.checks != checks {
             diagnostics.error_help(
                 "contradiction",
@@ -252,22 +259,22 @@ impl Reader {
                 .iter()
                 .filter_map(|node| self.case(node, NEGATIVE, &subject, NEGATIVE_LABELS, diagnostics)),
         );
-        Some(Suite {
-            description,
-            skills: vec![SkillRef { plugin, ..skill? }],
-            cases,
-            run,
-            meta,
-            ..reading::blank_suite(NAME, source, name.unwrap_or_else(|| stem(source)))
-        })
+        let found = plugins::find(vec![SkillRef { plugin, ..skill? }], source, place, diagnostics);
+        let name = name.unwrap_or_else(|| stem(source));
+        Some(Suite { description, cases, run, meta, ..suite_of(found, source, name) })
     }
 
-    /// Inputs with the skill that each should activate, or null.
-    fn array(&mut self, items: &[Node], source: &Source, diagnostics: &mut Diagnostics) -> Suite {
+    /// Inputs with the skill that each should activate, or null where none of all that are staged may be.
+    fn array(
+        &mut self,
+        items: &[Node],
+        source: &Source,
+        place: &Place,
+        diagnostics: &mut Diagnostics,
+    ) -> Suite {
         let named = items.iter().filter_map(|item| item.get("expected_skill")?.as_text());
         let skills = distinct(named.filter(|name| !name.trim().is_empty()).map(|name| (name, None)));
-        let all: Vec<String> = skills.iter().map(|skill| skill.name.clone()).collect();
-        if all.is_empty() {
+        if skills.is_empty() {
             diagnostics.error_help(
                 "no-skill",
                 source.root.span,
@@ -275,34 +282,29 @@ impl Reader {
                 "name one in \"expected_skill\"",
             );
         }
-        let cases = items.iter().filter_map(|node| self.item(node, &all, diagnostics)).collect();
-        Suite { skills, cases, ..reading::blank_suite(NAME, source, stem(source)) }
+        let suite = suite_of(plugins::find(skills, source, place, diagnostics), source, stem(source));
+        let staged: Vec<String> =
+            suite.skills.iter().chain(&suite.rivals).map(|skill| skill.name.clone()).collect();
+        let cases = items.iter().filter_map(|node| self.item(node, &staged, diagnostics)).collect();
+        Suite { cases, ..suite }
     }
 
-    fn item(&mut self, node: &Node, all: &[String], diagnostics: &mut Diagnostics) -> Option<Case> {
+    fn item(&mut self, node: &Node, staged: &[String], diagnostics: &mut Diagnostics) -> Option<Case> {
         let mut item = Object::new(node, "a case", diagnostics)?;
         let other = ["query", "question"].into_iter().find(|key| node.has(key)).unwrap_or("prompt");
         let input = reading::either_text(&mut item, ["input", other], diagnostics);
         let note = item.text("rationale", diagnostics).map(str::to_owned);
         let name = item.get("expected_skill").and_then(Node::as_text).map(str::trim);
         let name = name.filter(|name| !name.is_empty());
-        let about = name.map_or_else(|| all.to_vec(), |name| vec![name.to_owned()]);
+        let about = name.map_or_else(|| staged.to_vec(), |name| vec![name.to_owned()]);
         let expected = reading::expected_activation(&mut item, &about, diagnostics);
         if !expected.given {
             item.missing("expected_skill", diagnostics);
         }
         let group = name.unwrap_or(NEGATIVE);
-        let mut checks = expected.checks;
-        let nothing = checks.is_empty();
-        // Some people say in the same place what the agent should do beside.
-        let mut statements = Ids::default();
-        for (text, span) in item.texts(BEHAVIOUR, diagnostics).unwrap_or_default() {
-            match text.trim().is_empty() {
-                true => diagnostics.error("empty-text", span, "an expected behaviour must not be blank"),
-                false => checks.push(reading::judged(statements.derive(&slug(text, "behaviour")), text)),
-            }
-        }
-        let context = item.text(TRUTH, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned);
+        let checks = Some(expected.checks).filter(|checks| !checks.is_empty());
+        let behaviour = expected_behaviour(&mut item, diagnostics);
+        let context = ground_truth(&mut item, diagnostics);
         let id = match item.given("id") {
             Some(_) => self.ids.given(&mut item, diagnostics),
             None => input.map(|input| self.ids.derive(&format!("{group}/{}", slug(input, "case")))),
@@ -311,12 +313,40 @@ impl Reader {
         Some(Case {
             group: Some(group.to_owned()),
             note,
-            checks: Some(checks).filter(|_| !nothing)?,
+            checks: [checks?, behaviour].concat(),
             context,
             meta,
             ..reading::blank_case(id?, input?.to_owned())
         })
     }
+}
+
+/// All skills that a case forbids, where its label forbids some and another key does too.
+fn forbidden_together(other: &[Check], subject: &[String], expect: Expect) -> Option<Vec<String>> {
+    let [Check { kind: CheckKind::Activation(forbidden), .. }] = other else { return None };
+    if (expect, forbidden.expect) != (Expect::MustNot, Expect::MustNot) {
+        return None;
+    }
+    let more = subject.iter().filter(|name| !forbidden.skills.contains(name));
+    Some(forbidden.skills.iter().chain(more).cloned().collect())
+}
+
+/// What the agent should do beside activating a skill or not, which some people say in the same place.
+fn expected_behaviour(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Vec<Check> {
+    let mut ids = Ids::default();
+    let mut checks = Vec::new();
+    for (text, span) in case.texts(BEHAVIOUR, diagnostics).unwrap_or_default() {
+        match text.trim().is_empty() {
+            true => diagnostics.error("empty-text", span, "an expected behaviour must not be blank"),
+            false => checks.push(reading::judged(ids.derive(&slug(text, "behaviour")), text)),
+        }
+    }
+    checks
+}
+
+/// What the judge of such behaviour should know.
+fn ground_truth(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> Option<String> {
+    case.text(TRUTH, diagnostics).filter(|text| !text.trim().is_empty()).map(str::to_owned)
 }
 
 /// What a case may expect: the documented label first, then the spellings people use.
@@ -398,7 +428,7 @@ fn stem(source: &Source) -> String {
 mod tests {
     use super::*;
     use crate::dialects::testing;
-    use practicum_core::model::{CheckKind, PassRule};
+    use practicum_core::model::PassRule;
 
     fn check(text: &str, expected: &[&str]) -> Option<Suite> {
         testing::check(&SkillTest, "suite.json", text, expected)
@@ -592,7 +622,7 @@ mod tests {
         let place =
             Place { root: root.join("evals"), project: root.join("evals"), plugins: None, skill: None };
         let said = testing::lower(&SkillTest, &source, &place).1;
-        let errors = said.iter().filter(|said| said.code == "same-name-skills").count();
-        assert_eq!(errors, 1, "{said:?}");
+        let warnings = said.iter().filter(|said| said.code == "same-name-skills").count();
+        assert_eq!(warnings, 1, "{said:?}");
     }
 }

@@ -11,7 +11,7 @@ use practicum_core::tree::{Data, Node, Object, wrong_type};
 use practicum_skills::own_files::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
 
 /// The key that lists skills that must not be activated.
-const FORBIDDEN: &str = "must_not_activate";
+pub const FORBIDDEN: &str = "must_not_activate";
 
 /// The key that says which skill a yes or no is about, where it is not the one under test.
 const TARGET: &str = "target_skill";
@@ -84,8 +84,10 @@ fn named(
         Data::Text(name) if !name.trim().is_empty() => {
             Some(Statement::yes_or_no(true, vec![name.trim().to_owned()], key, node.span))
         }
-        Data::Text(_) | Data::Null => Some(Statement::yes_or_no(false, tested.to_vec(), key, node.span)),
-        Data::Bool(must) => Some(Statement::yes_or_no(*must, about.to_vec(), key, node.span)),
+        Data::Text(_) | Data::Null | Data::Bool(false) => {
+            Some(Statement::yes_or_no(false, tested.to_vec(), key, node.span))
+        }
+        Data::Bool(true) => Some(Statement::yes_or_no(true, about.to_vec(), key, node.span)),
         Data::Int(_) | Data::Float(_) | Data::List(_) | Data::Map(_) => {
             wrong_type(node, key, "a skill's name, or null for none", diagnostics);
             None

@@ -10,7 +10,7 @@ mod triggers;
 use std::collections::BTreeMap;
 
 pub use expected_activation::{
-    expected_beside, read as expected_activation, says_activation, schema as activation_schema,
+    FORBIDDEN, expected_beside, read as expected_activation, says_activation, schema as activation_schema,
     schema_conditions as activation_conditions,
 };
 pub use fixtures::{Below, Files, fixtures, leads_out_of};

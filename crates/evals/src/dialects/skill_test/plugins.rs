@@ -10,6 +10,8 @@ use practicum_skills::skill::{Plugin, PluginError, Skill, plugins_in, tidy};
 
 pub struct Found {
     pub skills: Vec<SkillRef>,
+    /// Listed skills that are not staged, because another one of their name is.
+    pub left_out: Vec<SkillRef>,
     /// The others, which are staged too, because which one is picked is the question.
     pub rivals: Vec<SkillRef>,
     /// The folders of the plugins that they lie in.
@@ -80,15 +82,17 @@ pub fn find(wanted: Vec<SkillRef>, source: &Source, place: &Place, diagnostics: 
             }
         }
     }
-    leave_out_copies(&mut skills, &source.root, diagnostics);
+    let left_out = leave_out_namesakes(&mut skills, &source.root, diagnostics);
     let (mut rivals, mut namesakes): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
     let here = here.into_iter().map(|on_shelf| on_shelf.skill);
     for other in here.filter(|other| !skills.iter().any(|skill| skill.path == other.path)) {
         let taken = skills.iter().chain(&rivals).any(|skill| skill.name == other.name);
         if taken { namesakes.push(other) } else { rivals.push(other) }
     }
-    tell_namesakes(&skills, &namesakes, &source.root, diagnostics);
-    Found { skills, rivals, plugins }
+    // Those that are listed were told of already.
+    namesakes.retain(|rival| left_out.iter().all(|skill| skill.path != rival.path));
+    tell_namesakes(&namesakes, &source.root, diagnostics);
+    Found { skills, left_out, rivals, plugins }
 }
 
 /// A skill by its name, or by its plugin's and its own as in `plugin:skill`, where suites look for theirs:
@@ -118,52 +122,60 @@ pub fn find_named(name: &str, folder: &Path, place: &Place) -> Result<Found, Vec
         names.push(rival.name.clone());
         is_new
     });
-    Ok(Found { skills: vec![skill], rivals: here, plugins })
+    Ok(Found { skills: vec![skill], left_out: Vec::new(), rivals: here, plugins })
 }
 
-/// Leaves out listed skills that an earlier one of the same name is a copy of: what is tested is clear.
-fn leave_out_copies(skills: &mut Vec<SkillRef>, root: &Node, diagnostics: &mut Diagnostics) {
+/// Leaves out listed skills of which an earlier one has the name, because a room has place for one skill of a name,
+/// and says which one is staged. Gives those that are no copies of it: what their cases ask cannot be answered.
+fn leave_out_namesakes(
+    skills: &mut Vec<SkillRef>,
+    root: &Node,
+    diagnostics: &mut Diagnostics,
+) -> Vec<SkillRef> {
     let read = |skill: &SkillRef| Skill::read(skill.path.as_deref()?).ok();
-    let mut kept: Vec<SkillRef> = Vec::new();
+    let (mut kept, mut left_out): (Vec<SkillRef>, Vec<SkillRef>) = Default::default();
     for skill in std::mem::take(skills) {
-        let is_copy = |earlier: &&SkillRef| {
-            let both = read(earlier).zip(read(&skill));
-            earlier.name == skill.name
-                && earlier.path != skill.path
-                && both.is_some_and(|(one, other)| one.is_copy_of(&other))
+        let is_namesake = |earlier: &&SkillRef| earlier.name == skill.name && earlier.path != skill.path;
+        let Some(earlier) = kept.iter().find(is_namesake) else {
+            kept.push(skill);
+            continue;
         };
-        match kept.iter().find(is_copy).and_then(|earlier| earlier.path.as_ref()) {
-            Some(staged) => {
-                let message = format!(
-                    "two skills are called \"{}\" and hold the same: {} is staged",
-                    skill.name,
-                    staged.display()
-                );
-                diagnostics.warning("same-name-skills", said(root, &skill.name), message);
-            }
-            None => kept.push(skill),
+        let both = format!("two skills are called \"{}\"", skill.name);
+        let said = said(root, &skill.name);
+        if read(earlier).zip(read(&skill)).is_some_and(|(one, other)| one.is_copy_of(&other)) {
+            let staged = earlier.path.as_deref().unwrap_or(Path::new("")).display();
+            diagnostics.warning(
+                "same-name-skills",
+                said,
+                format!("{both} and hold the same: {staged} is staged"),
+            );
+            continue;
         }
+        diagnostics.warning_help(
+            "same-name-skills",
+            said,
+            format!(
+                "{both}: the one of {} is staged, and the cases of the one of {} are not run",
+                plugin_of(earlier),
+                plugin_of(&skill)
+            ),
+            "an agent cannot be given both; write a suite for each",
+        );
+        left_out.push(skill);
     }
     *skills = kept;
+    left_out
 }
 
-/// A room has place for one skill of a name.
-fn tell_namesakes(skills: &[SkillRef], namesakes: &[SkillRef], root: &Node, diagnostics: &mut Diagnostics) {
-    let of = |skill: &SkillRef| skill.plugin.clone().unwrap_or_else(|| "no plugin".to_owned());
-    for (at, skill) in skills.iter().enumerate() {
-        let earlier = skills[..at].iter().find(|earlier| earlier.name == skill.name);
-        if let Some(earlier) = earlier.filter(|earlier| earlier.path != skill.path) {
-            diagnostics.error_help(
-                "same-name-skills",
-                said(root, &skill.name),
-                format!("two skills are called \"{}\", of {} and of {}", skill.name, of(earlier), of(skill)),
-                "an agent cannot have both; write a suite for each",
-            );
-        }
-    }
+fn plugin_of(skill: &SkillRef) -> String {
+    skill.plugin.clone().unwrap_or_else(|| "no plugin".to_owned())
+}
+
+/// Says which skills are not staged because of their name.
+fn tell_namesakes(namesakes: &[SkillRef], root: &Node, diagnostics: &mut Diagnostics) {
     for rival in namesakes {
         let message =
-            format!("there is another skill \"{}\", of {}; it is not staged", rival.name, of(rival));
+            format!("there is another skill \"{}\", of {}; it is not staged", rival.name, plugin_of(rival));
         diagnostics.notice("same-name-rival", said(root, &rival.name), message);
     }
 }

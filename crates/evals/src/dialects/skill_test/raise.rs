@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::reading::slug;
+use super::super::reading::{self, FORBIDDEN, Ids, slug};
 use super::super::writing::{self, Losses, Said, Says};
 use super::super::{Raised, RaisedFile};
-use super::{MOST_RUNS, NEGATIVE, RUNS, SKILLS};
+use super::{BEHAVIOUR, MOST_RUNS, NEGATIVE, RUNS, SKILLS, TRUTH};
 use practicum_core::model::{Activation, Base, By, Case, CheckKind, Expect, RunPolicy, Stimulus, Suite};
 use practicum_core::tree::Syntax;
 
@@ -21,6 +21,7 @@ pub fn raise(suite: &Suite) -> Raised {
             Says::Repeat,
             Says::Group,
             Says::Note,
+            Says::Context,
         ],
         base: Base::Empty,
         defaults: RunPolicy { repeat: Some(RUNS), ..RunPolicy::default() },
@@ -103,22 +104,40 @@ enum Filed {
     Negative(Value),
 }
 
+/// The statements of a case that are judged as this format would have it, by ids that it would give them.
+fn behaviour(case: &Case) -> Vec<&str> {
+    let mut ids = Ids::default();
+    let mut statements = Vec::new();
+    for check in &case.checks {
+        if let CheckKind::Judged(judged) = &check.kind {
+            let id = ids.derive(&slug(&judged.statement, "behaviour"));
+            if *check == reading::judged(id, &judged.statement) {
+                statements.push(judged.statement.as_str());
+            }
+        }
+    }
+    statements
+}
+
 fn place(case: &Case, suite: &Suite, losses: &mut Losses) -> Option<Filed> {
     let mut activations = case.checks.iter().filter_map(|check| match &check.kind {
         CheckKind::Activation(activation) => Some(activation),
         CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => None,
     });
     let Activation { skills, expect, by } = activations.next()?;
-    if case.checks.len() > 1 {
-        losses.case(&case.id, "every check but its activation");
+    let behaviour = behaviour(case);
+    if case.checks.len() > 1 + behaviour.len() {
+        losses.case(&case.id, "every check but its activation and what is judged of the whole run");
     }
     if *by == By::Predicted {
         losses.case(&case.id, "that its activation is predicted, not observed");
     }
     let names: Vec<&str> = suite.skills.iter().map(|skill| skill.name.as_str()).collect();
+    let is_of_all = |several: &[String]| several.iter().map(String::as_str).eq(names.iter().copied());
+    let is_of_more = |several: &[String]| names.iter().all(|name| several.iter().any(|known| known == name));
     let (label, negative) = match (expect, skills.as_slice()) {
         (Expect::MustNot, several) if several.len() != 1 => {
-            if several.iter().map(String::as_str).ne(names.iter().copied()) {
+            if !is_of_more(several) {
                 losses.case(&case.id, "which skills must not fire: here it is all of them");
             }
             ("should_not_activate", true)
@@ -142,6 +161,15 @@ fn place(case: &Case, suite: &Suite, losses: &mut Losses) -> Option<Filed> {
     }
     map.insert("prompt".to_owned(), json!(prompt));
     map.insert("expectation".to_owned(), json!(label));
+    if negative && is_of_more(skills) && !is_of_all(skills) {
+        map.insert(FORBIDDEN.to_owned(), json!(skills));
+    }
+    if !behaviour.is_empty() {
+        map.insert(BEHAVIOUR.to_owned(), json!(behaviour));
+    }
+    if let Some(context) = &case.context {
+        map.insert(TRUTH.to_owned(), json!(context));
+    }
     if let Some(note) = &case.note {
         map.insert("rationale".to_owned(), json!(note));
     }

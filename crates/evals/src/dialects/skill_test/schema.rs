@@ -66,10 +66,16 @@ fn case(labels: &[(&str, Expect)]) -> Mapping {
             "Whether the skill must fire or must not; acceptable counts neither way.",
             shape::words(&words),
         )
-        .may("rationale", "Why, for people.", shape::text())
         .with("oneOf", one_of(&["prompt", "input"]));
     let expected = [vec![json!({"required": ["expectation"]})], reading::activation_conditions()].concat();
-    reading::activation_schema(case).with("anyOf", json!(expected))
+    reading::activation_schema(beside_activation(case)).with("anyOf", json!(expected))
+}
+
+/// What a case of any shape may say beside its prompt and what it expects of activation.
+fn beside_activation(case: Mapping) -> Mapping {
+    case.may(BEHAVIOUR, "What else must be true afterwards, for a judge.", shape::texts())
+        .may(TRUTH, "What should come out. The judge reads it and does not score it.", shape::text())
+        .may("rationale", "Why, for people.", shape::text())
 }
 
 fn list() -> Value {
@@ -78,15 +84,12 @@ fn list() -> Value {
         .may("input", "What the user says.", shape::filled())
         .may("query", "What the user says, by another key.", shape::filled())
         .may("question", "What the user says, by another key.", shape::filled())
-        .may("prompt", "What the user says, by another key.", shape::filled())
-        .may(BEHAVIOUR, "What else must be true afterwards, for a judge.", shape::texts())
-        .may(TRUTH, "What should come out. The judge reads it and does not score it.", shape::text())
-        .may("rationale", "Why, for people.", shape::text());
+        .may("prompt", "What the user says, by another key.", shape::filled());
     let said = json!([
         {"anyOf": one_of(&["input", "query", "question", "prompt"])},
         {"anyOf": reading::activation_conditions()},
     ]);
-    let mut list = shape::list(reading::activation_schema(item).with("allOf", said));
+    let mut list = shape::list(reading::activation_schema(beside_activation(item)).with("allOf", said));
     // At least one names a skill, else there is nothing that could fire.
     list["contains"] = json!({"properties": {"expected_skill": shape::filled()}});
     list
