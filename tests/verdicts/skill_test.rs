@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use crate::common::{Project, Ran};
 
-/// Activates its skill if the prompt says so, or asks for it by name.
+/// Activates its skill if the prompt says so, or asks for it by name, or another skill; or crashes.
 const AGENT: &str = r#"
 echo '{"type":"start","schema_version":1,"skills":["gull"]}'
+case "$1" in *crash*) exit 7 ;; esac
 case "$1" in *fire* | *'Use the skill'*) echo '{"type":"skill","name":"gull"}' ;; esac
+case "$1" in *rival*) echo '{"type":"skill","name":"tern"}' ;; esac
 echo '{"type":"text","text":"Done."}'
 echo '{"type":"end","ending":"finished"}'
 "#;
@@ -105,4 +107,181 @@ fn an_unknown_mode_is_refused_before_another_is_run() {
     let ran = compare(&["baseline,smart"]);
     assert!(ran.stderr.contains("separate modes with spaces: --modes baseline smart"), "{}", ran.stderr);
     assert!(!project.path().join(".practicum/runs").exists(), "nothing was run");
+}
+
+/// The report of the newest run.
+fn report(project: &Project, name: &str) -> String {
+    project.run(&["report", "--format", name]).exits(0).stdout
+}
+
+fn push(suite: &mut Value, skill: Value) {
+    suite["skills"].as_array_mut().expect("skills").push(skill);
+}
+
+fn counts(summary: &Value) -> [u64; 5] {
+    ["tp", "fp", "tn", "fn", "error"].map(|name| summary["activation"][name].as_u64().expect("a count"))
+}
+
+#[test]
+fn a_prompt_that_names_the_skill_does_not_hide_what_went_wrong() {
+    for name in ["/gull", "/birds:gull", "$gull"] {
+        let fired = format!("{name} fire");
+        let crashed = format!("{name} crash");
+        let quiet = format!("{name} please");
+        let cases = [
+            (fired.as_str(), "should_not_activate"),
+            (crashed.as_str(), "must_activate"),
+            ("fire", "must_activate"),
+            ("boats", "should_not_activate"),
+        ];
+        let project = project(&suite(&cases));
+        let summary = run(&project, &["--json"]).exits(3).json();
+        assert_eq!(counts(&summary), [2, 2, 2, 0, 2], "{summary:#}");
+        assert_eq!(summary["activation"]["precision"]["value"], 0.5, "{summary:#}");
+        let markdown = report(&project, "md");
+        let wrong = markdown.split("### False Positives").nth(1).expect("the section");
+        let (noise, errors) = wrong.split_once("### Errors").expect("the section");
+        assert!(noise.contains("fire"), "{noise}");
+        assert!(
+            errors.split("### Success").next().is_some_and(|errors| errors.contains("crash")),
+            "{errors}"
+        );
+        let rows: Value = serde_json::from_str(&report(&project, "activation")).expect("JSON");
+        let rows = rows["results"].as_array().expect("rows");
+        let outcomes = |outcome: &str| rows.iter().filter(|row| row["outcome"] == outcome).count();
+        assert_eq!((outcomes("fp"), outcomes("error")), (2, 2), "{rows:#?}");
+        // That it was taken up when told to says nothing, nor that nothing of it was seen.
+        let told = [(fired.as_str(), "must_activate"), (quiet.as_str(), "should_not_activate")];
+        project.write("suites/birds.json", &suite(&told).to_string());
+        let summary = run(&project, &["--json"]).exits(3).json();
+        assert_eq!(counts(&summary), [0; 5], "{summary:#}");
+        assert_eq!(summary["activation"]["invoked"], 4, "{summary:#}");
+    }
+}
+
+#[test]
+fn a_prompt_that_names_another_skill_leaves_the_choice_of_this_one() {
+    let mut suite = suite(&[("/tern boats", "must_activate"), ("/tern fire", "should_not_activate")]);
+    push(&mut suite, json!({"name": "tern", "plugin": "birds", "test_cases": []}));
+    let project = project(&suite);
+    project.write("plugins/birds/skills/tern/SKILL.md", TERN);
+    project.write("agent.sh", &AGENT.replace(r#"["gull"]"#, r#"["gull","tern"]"#));
+    let summary = run(&project, &["--json"]).exits(0).json();
+    assert_eq!(counts(&summary), [0, 2, 0, 2, 0], "{summary:#}");
+}
+
+const TERN: &str = "---\nname: tern\ndescription: Speaks like a tern.\n---\n\nkirr\n";
+
+#[test]
+fn no_expected_skill_means_no_rival_either() {
+    for none in [Value::Null, json!(""), json!(false)] {
+        let array = json!([
+            {"input": "fire", "expected_skill": "gull"},
+            {"input": "rival", "expected_skill": none},
+            {"input": "boats", "expected_skill": none},
+        ]);
+        let project = project(&array);
+        project.write("plugins/birds/skills/tern/SKILL.md", TERN);
+        let summary = run(&project, &["--repeat", "1", "--json"]).exits(0).json();
+        assert_eq!(counts(&summary), [1, 1, 1, 0, 0], "{none}: {summary:#}");
+        assert_eq!(summary["totals"]["failed"], 1, "{summary:#}");
+    }
+}
+
+#[test]
+fn expected_behaviour_of_a_listed_case_is_judged() {
+    let behaviour = json!({"prompt": "fire", "expectation": "must_activate",
+        "expected_behavior": ["It screams."], "ground_truth": "Gulls scream."});
+    let mut negative = behaviour.clone();
+    (negative["prompt"], negative["expectation"]) = (json!("boats"), json!("should_not_activate"));
+    let nested = json!({"name": "birds", "runs_per_case": 1, "negative_cases": [negative],
+        "skills": [{"name": "gull", "plugin": "birds", "test_cases": [behaviour]}]});
+    let flat =
+        json!({"skill": "gull", "runs_per_case": 1, "cases": [behaviour], "negative_cases": [negative]});
+    for suite in [nested, flat] {
+        let project = project(&suite);
+        let summary = run(&project, &["--no-judge", "--json"]).exits(3).json();
+        for case in summary["cases"].as_array().expect("cases") {
+            assert_eq!(case["checks"][1]["id"], "it-screams", "{case:#}");
+            assert_eq!(case["not_scored"], 1, "{case:#}");
+        }
+        let ran = run(&project, &[]).exits(2);
+        assert!(ran.stderr.contains("judge"), "{}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_rival_that_no_agent_lists_is_not_said_to_be_staged() {
+    for text in ["---\nname: tern\n---\n\nkirr\n", "kirr\n", ""] {
+        let project = project(&suite(&MUST));
+        project.write("plugins/birds/skills/tern/SKILL.md", text);
+        project.write("plugins/birds/skills/wren/SKILL.md", &TERN.replace("tern", "wren"));
+        let ran = run(&project, &[]).exits(0);
+        assert!(ran.stdout.contains("staged beside the skill in birds: wren\n"), "{}", ran.stdout);
+        let told = "a skill is not staged beside the others";
+        assert!(
+            ran.stderr.contains(told) && ran.stderr.contains("do not list the skill tern"),
+            "{}",
+            ran.stderr
+        );
+        let markdown = report(&project, "md");
+        assert!(markdown.contains("staged beside the skill in birds: wren\n"), "{markdown}");
+        let checked = project.run(&["check", "suites/birds.json"]);
+        assert!(format!("{}{}", checked.stdout, checked.stderr).contains("do not list the skill tern"));
+    }
+}
+
+#[test]
+fn the_cases_of_a_skill_that_gave_way_to_its_namesake_do_not_pass() {
+    let mut both = suite(&MUST);
+    push(
+        &mut both,
+        json!({"name": "gull", "plugin": "sea", "test_cases": [
+            {"prompt": "sea fire", "expectation": "must_activate"},
+            {"prompt": "sea boats", "expectation": "should_not_activate"}]}),
+    );
+    let project = project(&both);
+    let gull = "---\nname: gull\ndescription: Another gull.\n---\n\nkow\n";
+    project.write("plugins/sea/skills/gull/SKILL.md", gull);
+    let ran = run(&project, &["--json"]).exits(3);
+    let told = "two skills are called \"gull\": the one of birds is staged, and the cases of the one of sea are not run";
+    assert!(ran.stderr.contains(told), "{}", ran.stderr);
+    let summary = ran.json();
+    assert_eq!((&summary["totals"]["passed"], &summary["totals"]["not_scored"]), (&json!(6), &json!(4)));
+    project.run(&["check", "suites/birds.json"]).exits(0);
+    // Of two that hold the same, it does not matter which one is there.
+    let same = "---\nname: gull\ndescription: Speaks like a gull. Use it for gulls.\n---\n\nkee-ow\n";
+    project.write("plugins/sea/skills/gull/SKILL.md", same);
+    let summary = run(&project, &["--json"]).exits(0).json();
+    assert_eq!(summary["totals"]["passed"], 10, "{summary:#}");
+}
+
+#[test]
+fn a_gate_on_what_cannot_be_measured_does_not_hold() {
+    let must = MUST.to_vec();
+    let not = vec![("boats", "should_not_activate"), ("ships", "should_not_activate")];
+    let crashed = vec![("crash 1", "must_activate"), ("crash 2", "should_not_activate")];
+    for (cases, undefined) in [
+        (&must, &["precision", "f1", "accuracy"][..]),
+        (&not, &["precision", "recall", "f1"]),
+        (&crashed, &["precision", "recall", "f1", "accuracy"]),
+    ] {
+        let project = project(&suite(cases));
+        for gate in undefined {
+            let summary = run(&project, &["--gate", &format!("{gate}=0.5"), "--json"]).exits(3).json();
+            assert_eq!(summary["activation"][gate]["value"], Value::Null, "{gate} {summary:#}");
+            let found = &summary["gates"][0];
+            assert_eq!((&found["value"], &found["ok"]), (&Value::Null, &json!(false)), "{gate} {found:#}");
+            let text = project.run(&["show"]).stdout;
+            assert!(text.contains("INCOMPLETE"), "{text}");
+            for name in ["md", "html", "github-comment", "junit"] {
+                let text = report(&project, name);
+                assert!(!text.contains("holds") && !text.contains("✅"), "{gate} {name}: {text}");
+            }
+            let trend = project.run(&["trend", gate]).exits(0).stdout;
+            assert!(!trend.contains("1.00"), "{gate}: {trend}");
+        }
+    }
+    let told = run(&project(&suite(&must)), &["--gate", "f1=0.5"]).exits(3).stdout;
+    assert!(told.contains("cannot be measured: in no case a skill must not be activated; add one"), "{told}");
 }

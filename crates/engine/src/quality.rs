@@ -318,7 +318,7 @@ fn too_few_negatives(suite: &Suite, diagnostics: &mut Diagnostics) {
             "few-negatives",
             None,
             match negatives {
-                0 => "there is no case that must not activate the skill: precision cannot be measured"
+                0 => "there is no case that must not activate the skill: precision cannot be measured, nor F1 and accuracy"
                     .to_owned(),
                 _ => format!(
                     "only {} must not activate the skill: precision says little",

@@ -90,22 +90,25 @@ pub fn proofs_of_nothing(suite: &Suite) -> Vec<(String, String)> {
 fn unlistable(suite: &Suite) -> impl Iterator<Item = (&str, String)> {
     suite.skills.iter().filter_map(|known| {
         let skill = Skill::read(known.path.as_deref()?).ok()?;
-        let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
-        if skill.form == Form::Command || has_description {
-            return None;
-        }
-        let lacks = match &skill.front {
-            None if skill.body.trim().is_empty() => "is empty",
-            None => "has no frontmatter",
-            Some(_) => "has no description",
-        };
-        let told =
-            format!("{} {lacks}, so agents do not list the skill {}", skill.file.display(), known.name);
-        Some((known.name.as_str(), told))
+        Some((known.name.as_str(), why_not_listed(&skill, &known.name)?))
     })
 }
 
-/// Takes the rivals out of a suite that cannot be staged, and says which and why. A rival is somebody
+/// Why agents do not list a skill: it has no description. `None` if it has one.
+fn why_not_listed(skill: &Skill, name: &str) -> Option<String> {
+    let has_description = skill.description.as_deref().is_some_and(|text| !text.trim().is_empty());
+    if skill.form == Form::Command || has_description {
+        return None;
+    }
+    let lacks = match &skill.front {
+        None if skill.body.trim().is_empty() => "is empty",
+        None => "has no frontmatter",
+        Some(_) => "has no description",
+    };
+    Some(format!("{} {lacks}, so agents do not list the skill {name}", skill.file.display()))
+}
+
+/// Takes the rivals out of a suite that cannot be staged or that no agent lists, and says which and why. A rival is somebody
 /// else's skill: that it is broken is no reason to measure nothing. A workspace has room for one skill of a name:
 /// the skill under test wins, then the rival that is listed first.
 pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
@@ -121,7 +124,7 @@ pub fn leave_out_unfit_rivals(suite: &mut Suite) -> Vec<String> {
                 return false;
             }
         };
-        if let Some(why) = skill.unfit_name() {
+        if let Some(why) = skill.unfit_name().or_else(|| why_not_listed(&skill, &rival.name)) {
             told.push(format!("a skill is not staged beside the others: {why}"));
             return false;
         }

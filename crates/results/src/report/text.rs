@@ -5,8 +5,8 @@ use super::markup::{cut, one_line};
 use super::styles::{BAD, FAINT, GOOD, UNSURE};
 use super::{Form, Report, Results, figures, safe, shown_path, styles};
 use practicum_core::model::{
-    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, FireRate, GateName, GateResult, SkillJudged,
-    Standing, Summary, TrialRecord, Verdict, Why, counted,
+    CaseStanding, CaseSummary, CheckResult, CriteriaThresholds, Expect, FireRate, GateName, GateResult,
+    SkillJudged, Standing, Summary, TrialRecord, Verdict, Why, counted,
 };
 use practicum_engine::store::RunInfo;
 
@@ -161,15 +161,22 @@ fn changes_needed(summary: &Summary) -> Vec<String> {
         }
     }
     for gate in summary.gates.iter().filter(|gate| gate.value.is_none()) {
-        let cases = summary.cases.iter().filter(|case| case.suite == gate.suite);
+        let cases: Vec<&CaseSummary> = summary.cases.iter().filter(|case| case.suite == gate.suite).collect();
+        let asks = |expect: Expect| {
+            cases.iter().any(|case| case.fire_rate.is_some_and(|rate| rate.expect == expect))
+        };
         let why = match gate.name {
-            GateName::F1 | GateName::Recall => "no case must activate a skill; add one",
-            GateName::Precision => {
-                "no run activated a skill, or no case must not activate one; add such a case"
+            GateName::F1 | GateName::Recall if !asks(Expect::Must) => {
+                "no case must activate a skill; add one"
             }
-            GateName::Accuracy | GateName::ActivationCasesPass => {
-                "no case says whether a skill must be activated; add one"
+            GateName::F1 | GateName::Precision | GateName::Accuracy if !asks(Expect::MustNot) => {
+                "in no case a skill must not be activated; add one"
             }
+            GateName::Precision => "no run activated a skill",
+            GateName::F1 | GateName::Recall | GateName::Accuracy => {
+                "every prompt names its skill; add cases that do not"
+            }
+            GateName::ActivationCasesPass => "no case says whether a skill must be activated; add one",
             GateName::CriteriaPassRate | GateName::MeanScore => "nothing is judged; add a check for a judge",
             GateName::AllCasesPass | GateName::PassRate | GateName::Stability => continue,
         };

@@ -173,5 +173,6 @@ const METHOD: &str = "\
 - What has no answer (an error, a time-out, a judge that cannot be understood) is not scored: it is in no
   rate, neither passed nor failed. Undefined rates are shown as –.
 - Precision = TP / (TP + FP), recall = TP / (TP + FN), F1 is their harmonic mean, accuracy = (TP + TN) /
-  all four. Cases in which either outcome is acceptable are in none of them.
+  all four. Cases in which either outcome is acceptable are in none of them. Without a run that must not
+  activate the skill, precision, F1 and accuracy are undefined.
 ";
