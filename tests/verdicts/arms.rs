@@ -187,3 +187,31 @@ fn an_unscored_trial_without_the_skill_is_not_a_failure() {
     assert!(line.contains("without the skill not scored: "), "{}\n{}", ran.stdout, ran.stderr);
     assert!(!ran.stdout.contains("without the skill 0/"), "{}", ran.stdout);
 }
+
+/// Trials without an answer were shown as if they had failed, and GitHub was told nothing of them.
+#[test]
+fn trials_without_the_skill_that_have_no_verdict_do_not_read_as_failed() {
+    let project = project();
+    let agent = "\
+[ -n \"$(find . -name SKILL.md)\" ] || exit 7
+echo '{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"gull\"]}'
+echo '{\"type\":\"text\",\"text\":\"kee-ow\"}'
+echo '{\"type\":\"end\",\"ending\":\"finished\"}'
+";
+    project.write("agent.sh", agent);
+    let path = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\ndecoder = \"practicum-jsonl\"\n",
+        path.display()
+    );
+    project.write("practicum.toml", &settings);
+    let args = ["run", "evals", "--agent", "own", "--case", "right", "--repeat", "2"];
+    project.run(&[&args[..], &["--arm", "with", "--arm", "without"]].concat()).exits(3);
+    let report = |format: &str| project.run(&["report", "--format", format]).exits(0).stdout;
+    let page = report("html");
+    assert!(page.contains("<small>without</small> not scored") && !page.contains("0/2"), "{page}");
+    let annotations = report("github");
+    assert_eq!(annotations.matches("::warning").count(), 2, "{annotations}");
+    assert!(annotations.contains("exited with code 7%0Arun 2 with own, without the skill"), "{annotations}");
+    assert!(!report("text").contains("without the skill 0/2"));
+}

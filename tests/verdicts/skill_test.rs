@@ -285,3 +285,25 @@ fn a_gate_on_what_cannot_be_measured_does_not_hold() {
     let told = run(&project(&suite(&must)), &["--gate", "f1=0.5"]).exits(3).stdout;
     assert!(told.contains("cannot be measured: in no case a skill must not be activated; add one"), "{told}");
 }
+
+#[test]
+fn the_rates_of_a_sample_are_not_given_as_those_of_the_suite() {
+    let cases = [&MUST[..], &[("boats", "should_not_activate")]].concat();
+    let project = project(&suite(&cases));
+    run(&project, &["--max-evals", "2"]).exits(0);
+    let found: Value = serde_json::from_str(&report(&project, "activation")).expect("JSON");
+    assert_eq!(found["sample"], json!({"cases": 2, "of": 4, "by": "--max-evals 2"}), "{found:#}");
+    for shape in ["skill-creator", "agentskills"] {
+        project.run(&["report", "--format", shape, "-o", shape]).exits(0);
+        let files = walk(&project.path().join(shape));
+        let benchmark = files.iter().find(|path| path.ends_with("benchmark.json")).expect("a benchmark");
+        let text = std::fs::read_to_string(benchmark).expect("a benchmark");
+        assert!(text.contains("sample of 2 of 4 cases (--max-evals 2)"), "{shape}: {text}");
+    }
+}
+
+/// All files below a folder.
+fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten().map(|entry| entry.path());
+    entries.flat_map(|path| if path.is_dir() { walk(&path) } else { vec![path] }).collect()
+}

@@ -357,8 +357,11 @@ fn two_listed_skills_that_hold_the_same_are_not_refused() {
     let checked = project.run(&["check", "suite.json"]).exits(0).stdout;
     assert!(checked.contains("two skills are called \"gull\" and hold the same"), "{checked}");
     project.write("plugins/q/skills/gull/SKILL.md", &named("gull", "otherwise"));
-    let checked = project.run(&["check", "suite.json"]).exits(2).stdout;
-    assert!(checked.contains("error[same-name-skills]"), "{checked}");
+    let checked = project.run(&["check", "suite.json"]).exits(0).stdout;
+    assert!(
+        checked.contains("the one of p is staged, and the cases of the one of q are not run"),
+        "{checked}"
+    );
 }
 
 /// What nobody selected kept the selected case from running.

@@ -50,6 +50,9 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     let summary = &results.summary;
     let metrics: Option<&ActivationSummary> = summary.activation.as_ref();
     write!(out, "{{\n  \"schema_version\": 1,\n  \"run\": {},\n", Value::from(summary.run.as_str()))?;
+    if let Some(sample) = &summary.sample {
+        writeln!(out, "  \"sample\": {},", serde_json::to_string(sample)?)?;
+    }
     write!(out, "  \"metrics\": ")?;
     serde_json::to_writer(&mut *out, &metrics)?;
     write!(out, ",\n  \"results\": [")?;

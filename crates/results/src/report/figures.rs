@@ -160,6 +160,15 @@ pub fn gates(of: &[GateResult]) -> (Vec<&GateResult>, Option<String>) {
     (shown, Some(format!("{more}: {}", others.join(", "))))
 }
 
+/// How many trials of a case passed: `1/2`, and those without a verdict apart, because they did not fail.
+pub fn passed(of: &CaseSummary) -> String {
+    match (of.passed + of.failed, of.not_scored) {
+        (scored, 0) => format!("{}/{scored}", of.passed),
+        (0, _) => "not scored".to_owned(),
+        (scored, missing) => format!("{}/{scored}, {missing} not scored", of.passed),
+    }
+}
+
 /// The names of suites, or of many the first few.
 pub fn suites(names: &[String]) -> String {
     const MOST_NAMES: usize = 6;

@@ -39,16 +39,15 @@ impl Results {
     }
 
     /// What did not pass and should have: trials, or a case as a whole where a rate decides it. Those
-    /// without the skill are only compared with.
+    /// without the skill are only compared with, and need an answer for that.
     pub fn troubles(&self) -> impl Iterator<Item = std::io::Result<Trouble<'_>>> {
-        let troubled =
-            self.summary.cases.iter().filter(|case| self.summary.has_to_pass(case) && case.is_troubled());
-        troubled.flat_map(|case| {
+        self.summary.cases.iter().filter(|case| case.is_troubled()).flat_map(|case| {
+            let has_to_pass = self.summary.has_to_pass(case);
             let rate = case.deciding_rate();
-            let failed = rate.filter(|_| case.standing() == CaseStanding::Failed);
+            let failed = rate.filter(|_| has_to_pass && case.standing() == CaseStanding::Failed);
             let trials = self.trials(case).filter(move |trial| match trial.as_ref().map(|of| &of.verdict) {
                 Ok(Verdict::Pass) => false,
-                Ok(Verdict::Fail) => rate.is_none(),
+                Ok(Verdict::Fail) => has_to_pass && rate.is_none(),
                 Ok(Verdict::NotScored(_)) | Err(_) => true,
             });
             let whole = failed.map(|rate| Ok(Trouble::Case(case, rate)));

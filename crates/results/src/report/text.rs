@@ -299,7 +299,10 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
         (Some(low), Some(high)) if runs > 1 => format!(" [{low:.2}, {high:.2}]"),
         _ => String::new(),
     };
-    words.push(format!("{}/{runs} passed{interval}", case.passed));
+    words.push(match case.not_scored {
+        0 => format!("{} passed{interval}", figures::passed(case)),
+        _ => format!("{}{interval}", figures::passed(case)),
+    });
     if case.not_run > 0 {
         words.push(format!("{} not run", case.not_run));
     }
@@ -321,13 +324,10 @@ fn case_line(case: &CaseSummary, all: &[CaseSummary], out: &mut dyn Write) -> st
 
 /// `1/2`, and how many trials have no verdict and why: those have neither passed nor failed.
 fn counts(of: &CaseSummary) -> String {
-    let scored = of.passed + of.failed;
     let why = of.not_scored_because.first().and_then(|why| why.lines().next()).unwrap_or_default();
-    let why = cut(&one_line(why), WIDEST);
-    match (scored, of.not_scored) {
-        (_, 0) => format!("{}/{scored}", of.passed),
-        (0, _) => format!("not scored: {why}"),
-        (_, missing) => format!("{}/{scored}, {missing} not scored: {why}", of.passed),
+    match of.not_scored {
+        0 => figures::passed(of),
+        _ => format!("{}: {}", figures::passed(of), cut(&one_line(why), WIDEST)),
     }
 }
 

@@ -50,7 +50,8 @@ fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             }
             Trouble::NotRun(case) => {
                 let trials = counted(case.not_run, "planned trial");
-                let message = format!("not run: {trials} with {}", one_line(&case.agent));
+                let without = if case.is_examined() { "" } else { ", without the skill" };
+                let message = format!("not run: {trials} with {}{without}", one_line(&case.agent));
                 (&case.suite, &case.id, "warning", message)
             }
             Trouble::Trial(record) => {
@@ -78,7 +79,8 @@ fn message(record: &TrialRecord) -> String {
     lines.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
     let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
     lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
-    lines.push(format!("run {} with {}", record.attempt, record.condition.agent));
+    let without = if record.condition.arm.has_skill() { "" } else { ", without the skill" };
+    lines.push(format!("run {} with {}{without}", record.attempt, record.condition.agent));
     let lines: Vec<String> = lines.iter().map(|line| cut(&one_line(line), LONGEST_MESSAGE)).collect();
     lines.join("\n")
 }

@@ -118,10 +118,9 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             wrong.extend(failed.take(MOST_CHECKS).map(in_words));
             break;
         }
-        let runs = case.trials();
         let wrong: Vec<String> = wrong.iter().map(|text| markdown(&cut(text, LONGEST_TEXT))).collect();
         let name = markdown(&format!("{} ({})", case.id, case.agent));
-        writeln!(out, "| {name} | {}/{runs} | {} |", case.passed, wrong.join("<br>"))?;
+        writeln!(out, "| {name} | {} | {} |", figures::passed(case), wrong.join("<br>"))?;
     }
     match troubled.len().saturating_sub(MOST_CASES) {
         0 => Ok(()),

@@ -157,8 +157,7 @@ fn one(
         .iter()
         .map(|case| {
             let arm = if group.arms.len() > 1 { html(&case.arm) } else { String::new() };
-            let runs = case.trials();
-            format!("<small>{arm}</small> {}/{runs}", case.passed)
+            format!("<small>{arm}</small> {}", figures::passed(case))
         })
         .collect();
     let trouble = match stand {

@@ -135,6 +135,7 @@ impl Benchmark {
             ("evals_run", json!(evals)),
             ("runs_per_configuration", json!(most.unwrap_or_default())),
         ];
+        let sample = results.summary.sample.iter();
         Self {
             metadata: metadata.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             executor: models(model.or_else(|| setting("model"))),
@@ -142,7 +143,7 @@ impl Benchmark {
             runs: Vec::new(),
             measures: BTreeMap::new(),
             answers: Answers::default(),
-            notes: Vec::new(),
+            notes: sample.map(|sample| format!("not all cases were run: {}", sample.in_words())).collect(),
         }
     }
 
