@@ -113,10 +113,10 @@ fn all_reports_of_a_run_agree_on_every_count() {
     assert_eq!(numbers(&row(&comment, "with the skill")[1..]), with);
     assert_eq!(numbers(&row(&comment, "without the skill")[1..]), without);
 
-    // Annotations are about what should have passed, and stand at their cases.
+    // Annotations are about what should have passed and what has no answer, and stand at their cases.
     let annotations = read(&project, "out/annotations.txt");
     let level = |word: &str| annotations.lines().filter(|line| line.starts_with(word)).count() as u64;
-    assert_eq!([level("::error "), level("::warning ")], [with[2], with[3]]);
+    assert_eq!([level("::error "), level("::warning ")], [with[2], with[3] + without[3]]);
     assert!(annotations.contains("mixed.practicum.yaml,line=8,title=fails of mixed::"), "{annotations}");
 
     // The page: each trial once.
