@@ -467,3 +467,65 @@ fn two_skills_that_run_one_after_the_other_are_not_versions_of_one() {
     let history = read(&project, "out/history.json");
     assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
 }
+
+#[test]
+fn a_skill_that_is_edited_during_a_run_is_not_the_one_that_the_run_began_with() {
+    let project = Project::new(&[
+        ("gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n"),
+        (
+            "gull/evals/e.practicum.yaml",
+            "practicum: 1\nskill: gull\nworkspace: empty\nrun: {agents: [own]}\ncases:\n  - {id: a, prompt: edit, checks: [{contains: done}]}\n  - {id: b, prompt: look, checks: [{contains: done}]}\n",
+        ),
+    ]);
+    let skill = project.path().join("gull/SKILL.md");
+    let agent = format!("if [ \"$1\" = edit ]; then echo More. >> {}; fi\necho done\n", skill.display());
+    project.write("agent.sh", &agent);
+    let command = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
+        command.display()
+    );
+    project.write("practicum.toml", &settings);
+    let run = ["run", "gull", "--skill", "gull", "--no-probe", "-j", "1", "--json"];
+    let summary = project.run(&run).exits(3).json();
+    assert_eq!((&summary["totals"]["passed"], &summary["totals"]["not_scored"]), (&json!(1), &json!(1)));
+    let why = summary["cases"][1]["not_scored_because"][0].as_str().expect("why").to_owned();
+    assert!(why.contains("was changed while the run was going on"), "{why}");
+    // The run without the skill does not depend on it.
+    let without = project.run(&[&run[..], &["--arm", "without", "--no-cache"]].concat()).json();
+    assert_eq!(without["totals"]["not_scored"], 0, "{without}");
+}
+
+#[test]
+fn a_changed_fixture_and_an_open_criterion_are_not_told_in_some_reports_only() {
+    let project = example("writing-skills");
+    let script = std::fs::read_to_string(project.path().join("script.yaml")).expect("a script");
+    let read = "- tools: [{ name: Read, input: { file_path: \"{{workspace}}/fixtures/chart.md\" } }]";
+    let write =
+        "- tools: [{ name: Write, input: { file_path: \"{{workspace}}/fixtures/chart.md\", content: x } }]";
+    let criterion = script.find("                - id: no-decoration").expect("a criterion");
+    let next = script.find("  - name: the divider is judged").expect("a scenario");
+    let script = format!("{}{}", &script[..criterion], &script[next..]).replacen(read, write, 1);
+    project.write("script.yaml", &script);
+    let files = ["md", "html", "junit", "csv", "json", "text", "github", "github-comment"];
+    let folders = ["skill-creator", "agentskills", "writing-skills"];
+    let orders: Vec<String> = files.iter().chain(&folders).map(|name| format!("{name}=out/{name}")).collect();
+    let orders = orders.iter().flat_map(|order| ["--report", order.as_str()]);
+    let ran = project.run(&RUN.into_iter().chain(orders).collect::<Vec<&str>>()).exits(0);
+    let text = |path: &str| {
+        std::fs::read_to_string(project.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let in_folders = [
+        "out/skill-creator/benchmark.json",
+        "out/agentskills/benchmark.json",
+        "out/writing-skills/grading/chart_v0_run1.json",
+    ];
+    let told = files.map(|name| (name, text(&format!("out/{name}"))));
+    let told =
+        told.into_iter().chain(in_folders.map(|path| (path, text(path)))).chain([("summary", ran.stdout)]);
+    for (name, told) in told {
+        assert!(told.contains("the agent changed fixtures/chart.md"), "{name}: {told}");
+        let names_criterion = ["no-decoration", "neither the colour", "1 expectation without an answer"];
+        assert!(names_criterion.iter().any(|words| told.contains(words)), "{name}: {told}");
+    }
+}
