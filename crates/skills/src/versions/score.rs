@@ -58,7 +58,7 @@ impl Score {
         };
         let has_criteria =
             |record: &&TrialRecord| record.checks.iter().any(|check| check.scale == Some(Scale::OneToFive));
-        let has_answer = |runs: &&Vec<&TrialRecord>| runs.iter().any(|record| is_scored(record));
+        let has_answer = |runs: &&Vec<&TrialRecord>| runs.iter().any(&is_scored);
         // A mean over some cases would be taken for the mean over all.
         let mut with_criteria = cases.values().filter(|runs| runs.iter().any(has_criteria));
         let every_case_has_scores = with_criteria.all(|runs| has_answer(&runs));
