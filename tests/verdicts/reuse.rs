@@ -259,7 +259,7 @@ fn clear(value: &mut Value) {
             for (key, value) in map {
                 let of_clock =
                     ["seconds", "duration", "time", "start", "_end"].iter().any(|word| key.contains(word));
-                match of_clock || key == "run" {
+                match of_clock || key == "run" || key == "trials_of" {
                     true => *value = Value::Null,
                     false => clear(value),
                 }

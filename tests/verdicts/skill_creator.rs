@@ -101,3 +101,69 @@ fn what_the_agent_counted_and_noted_is_not_lost_or_contradicted() {
     let sum = seconds("executor_duration_seconds") + seconds("grader_duration_seconds");
     assert!((seconds("total_duration_seconds") - sum).abs() < 0.002, "{timing}");
 }
+
+/// The files below a folder that viewers read, in order.
+fn found_by_viewers(project: &Project, folder: &str) -> Vec<String> {
+    let root = project.path().join(folder);
+    let walk = ignore::WalkBuilder::new(&root).standard_filters(false).build().flatten();
+    let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let names = files.map(|entry| entry.path().strip_prefix(&root).expect("below").display().to_string());
+    let mut names: Vec<String> = names.filter(|name| !name.starts_with(".practicum-")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn files_of_an_earlier_run_are_not_results_of_the_latest() {
+    let leaves = |file: &str| {
+        let input = json!({"file_path": format!("outputs/{file}"), "content": "FROM alpine\n"});
+        json!({"when": "Make it", "steps": [{"tools": [{"name": "Write", "input": input}]}, "FROM alpine"]})
+    };
+    for report in ["skill-creator", "agentskills"] {
+        let first = project(&eval(), &leaves("old"), &["pass", "pass"]);
+        let order = format!("{report}=out");
+        first.run(&[&RUN[..], &["--repeat", "3", "--report", &order]].concat()).exits(0);
+        first.write("out/feedback.json", "{}");
+        first.write("out/eval-1/with_skill/mine.txt", "mine");
+        assert!(found_by_viewers(&first, "out").iter().any(|path| path.ends_with("run-3/outputs/old")));
+        let script = json!({"practicum_script": 1, "scenarios": [leaves("new"), marks(&["pass", "pass"])]});
+        first.write("script.yaml", &script.to_string());
+        let told = first.run(&[&RUN[..], &["--report", &order]].concat()).exits(0).stderr;
+        assert!(told.contains(" of an earlier run replaced"), "{told}");
+        first.run(&["report", "latest", "--format", report, "-o", "fresh"]).exits(0);
+        let mut expected = found_by_viewers(&first, "fresh");
+        // What somebody else put there stays.
+        expected.extend(["feedback.json".to_owned(), "eval-1/with_skill/mine.txt".to_owned()]);
+        expected.sort();
+        assert_eq!(found_by_viewers(&first, "out"), expected, "{report}");
+    }
+}
+
+#[test]
+fn the_report_of_an_older_run_does_not_replace_a_later_one() {
+    let project = project(&eval(), &answers(), &["pass", "pass"]);
+    let run = [&RUN[..], &["--no-cache", "--report", "skill-creator=sc"]].concat();
+    project.run(&run).exits(0);
+    let older = project.only_run().file_name().expect("an id").to_string_lossy().into_owned();
+    project.run(&[&run[..], &["--arm", "without"]].concat());
+    assert!(
+        !found_by_viewers(&project, "sc")
+            .iter()
+            .any(|path| path.contains("with_skill/run-1/grading") && !path.contains("without_skill"))
+    );
+    let before = found_by_viewers(&project, "sc");
+    let report = |to: &str| project.run(&["report", &older, "--format", "skill-creator", "-o", to]);
+    let told = report("sc").exits(2).stderr;
+    assert!(told.contains(&format!("later than those of run {older}; name another folder")), "{told}");
+    assert_eq!(found_by_viewers(&project, "sc"), before);
+    report("elsewhere").exits(0);
+}
+
+#[test]
+fn gradings_that_nobody_knows_are_not_shown_without_a_word() {
+    let project = project(&eval(), &answers(), &["pass", "pass"]);
+    project.write("sc/eval-1/with_skill/run-2/grading.json", "{}");
+    let told = project.run(&[&RUN[..], &["--report", "skill-creator=sc"]].concat()).exits(0).stderr;
+    let expected = "1 grading in the folder, such as eval-1/with_skill/run-2/grading.json";
+    assert!(told.contains(expected), "{told}");
+}

@@ -360,3 +360,172 @@ fn a_graded_version_does_not_lose_its_files_when_the_skill_changes_before_the_re
     project.run(&["report", "latest", "--format", "writing-skills", "-o", "again"]).exits(0);
     assert!(project.path().join("again/v0/skill/SKILL.md").exists());
 }
+
+/// The same project with a judge that gives no scores.
+fn silence_judge(project: &Project) {
+    let script = std::fs::read_to_string(project.path().join("script.yaml")).expect("a script");
+    let agent = script.split("  - name: the chart is judged").next().expect("the agent's part");
+    let judge = "  - {name: silent, to: judge, when: {regex: .}, steps: [none, none, none]}\n";
+    project.write("script.yaml", &format!("{agent}{judge}"));
+}
+
+fn edit_skill(project: &Project, line: &str) {
+    let skill = std::fs::read_to_string(project.path().join("skills/alt-text/SKILL.md")).expect("a skill");
+    project.write("skills/alt-text/SKILL.md", &format!("{skill}\n{line}\n"));
+}
+
+/// The ids of the stored runs, the oldest first.
+fn runs(project: &Project) -> Vec<String> {
+    names_in(project, ".practicum/runs")
+}
+
+#[test]
+fn a_resumed_run_does_not_count_an_edited_skill_as_the_one_it_began_with() {
+    let project = example("writing-skills");
+    silence_judge(&project);
+    let graded = [&RUN[..], &["--report", "writing-skills=graded"]].concat();
+    project.run(&graded).exits(3);
+    edit_skill(&project, "Be brief.");
+    let told = project.run(&["run", "--resume", "latest"]).exits(2).stderr;
+    assert!(told.contains("cannot be resumed, because the skill has changed since: "), "{told}");
+    assert!(told.contains("skills/alt-text"), "{told}");
+    let history = read(&project, "graded/history.json");
+    assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
+    // A run without the skill does not depend on it.
+    let without = example("writing-skills");
+    silence_judge(&without);
+    without.run(&[&RUN[..], &["--arm", "without"]].concat()).exits(3);
+    edit_skill(&without, "Be brief.");
+    without.run(&["run", "--resume", "latest"]).exits(3);
+}
+
+#[test]
+fn gradings_of_an_earlier_run_are_not_those_of_a_run_without_any() {
+    let project = example("writing-skills");
+    let graded = [&RUN[..], &["--report", "writing-skills=graded"]].concat();
+    project.run(&graded).exits(0);
+    let before = names_in(&project, "graded/grading");
+    silence_judge(&project);
+    let told = project.run(&[&graded[..], &["--no-cache"]].concat()).exits(3).stderr;
+    assert!(told.contains("2 gradings of v0 from an earlier run moved to earlier"), "{told}");
+    assert!(told.contains("no gradings are written"), "{told}");
+    assert_eq!(names_in(&project, "graded/grading"), ["earlier"]);
+    assert_eq!(names_in(&project, "graded/grading/earlier"), before);
+    assert_eq!(read(&project, "graded/history.json")["versions"][0]["average_score"], Value::Null);
+    // A run without the skill says nothing of its versions, so that theirs stay.
+    let project = example("writing-skills");
+    project.run(&graded).exits(0);
+    project.run(&[&graded[..], &["--arm", "without"]].concat());
+    assert_eq!(names_in(&project, "graded/grading"), before);
+}
+
+#[test]
+fn the_report_of_an_older_run_does_not_replace_later_gradings() {
+    let project = example("writing-skills");
+    let graded = [&RUN[..], &["--no-cache", "--report", "writing-skills=graded"]].concat();
+    project.run(&graded).exits(0);
+    silence_judge(&project);
+    project.run(&[&graded[..], &["--case", "chart"]].concat()).exits(3);
+    let before = names_in(&project, "graded/grading");
+    let report = |run: &str, to: &str| project.run(&["report", run, "--format", "writing-skills", "-o", to]);
+    let older = runs(&project)[0].clone();
+    let told = report(&older, "graded").exits(2).stderr;
+    assert!(told.contains(&format!("later than those of run {older}; name another folder")), "{told}");
+    assert_eq!(names_in(&project, "graded/grading"), before);
+    report(&older, "elsewhere").exits(0);
+    // Grading old trials again does not make them later ones.
+    project.run(&["grade", &older, "--no-judge"]).exits(3);
+    let told = report("latest", "graded").exits(2).stderr;
+    assert!(told.contains(&format!("which graded the trials of {older} again")), "{told}");
+    report("latest", "elsewhere").exits(0);
+    report(&older, "elsewhere").exits(2);
+}
+
+#[test]
+fn a_run_that_is_reported_twice_is_not_an_earlier_one() {
+    let project = example("writing-skills");
+    project.run(&RUN).exits(0);
+    for _ in 0..2 {
+        let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "graded"]).exits(0);
+        assert!(!told.stderr.contains("moved to earlier"), "{}", told.stderr);
+    }
+    assert_eq!(names_in(&project, "graded/grading").len(), 2);
+}
+
+#[test]
+fn two_skills_that_run_one_after_the_other_are_not_versions_of_one() {
+    let project = example("writing-skills");
+    let (from, to) = (project.path().join("skills/alt-text"), project.path().join("skills/second"));
+    assert!(Command::new("cp").arg("-r").args([&from, &to]).status().expect("cp").success());
+    for (skill, written) in [("alt-text", true), ("second", false), ("alt-text", true)] {
+        let path = format!("skills/{skill}");
+        project.run(&["run", &path, "--agent", "builtin", "--script", "script.yaml"]);
+        let told = project.run(&["report", "latest", "--format", "writing-skills", "-o", "out"]);
+        assert_eq!(told.code, if written { 0 } else { 2 }, "{skill}: {}", told.stderr);
+        assert_eq!(told.stderr.contains("the versions of the skill alt-text"), !written, "{}", told.stderr);
+    }
+    let history = read(&project, "out/history.json");
+    assert_eq!(history["versions"].as_array().map(Vec::len), Some(1), "{history}");
+}
+
+#[test]
+fn a_skill_that_is_edited_during_a_run_is_not_the_one_that_the_run_began_with() {
+    let project = Project::new(&[
+        ("gull/SKILL.md", "---\nname: gull\ndescription: Speaks.\n---\n\nkee-ow\n"),
+        (
+            "gull/evals/e.practicum.yaml",
+            "practicum: 1\nskill: gull\nworkspace: empty\nrun: {agents: [own]}\ncases:\n  - {id: a, prompt: edit, checks: [{contains: done}]}\n  - {id: b, prompt: look, checks: [{contains: done}]}\n",
+        ),
+    ]);
+    let skill = project.path().join("gull/SKILL.md");
+    let agent = format!("if [ \"$1\" = edit ]; then echo More. >> {}; fi\necho done\n", skill.display());
+    project.write("agent.sh", &agent);
+    let command = project.path().join("agent.sh");
+    let settings = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{}\", \"{{prompt}}\"]\n",
+        command.display()
+    );
+    project.write("practicum.toml", &settings);
+    let run = ["run", "gull", "--skill", "gull", "--no-probe", "-j", "1", "--json"];
+    let summary = project.run(&run).exits(3).json();
+    assert_eq!((&summary["totals"]["passed"], &summary["totals"]["not_scored"]), (&json!(1), &json!(1)));
+    let why = summary["cases"][1]["not_scored_because"][0].as_str().expect("why").to_owned();
+    assert!(why.contains("was changed while the run was going on"), "{why}");
+    // The run without the skill does not depend on it.
+    let without = project.run(&[&run[..], &["--arm", "without", "--no-cache"]].concat()).json();
+    assert_eq!(without["totals"]["not_scored"], 0, "{without}");
+}
+
+#[test]
+fn a_changed_fixture_and_an_open_criterion_are_not_told_in_some_reports_only() {
+    let project = example("writing-skills");
+    let script = std::fs::read_to_string(project.path().join("script.yaml")).expect("a script");
+    let read = "- tools: [{ name: Read, input: { file_path: \"{{workspace}}/fixtures/chart.md\" } }]";
+    let write =
+        "- tools: [{ name: Write, input: { file_path: \"{{workspace}}/fixtures/chart.md\", content: x } }]";
+    let criterion = script.find("                - id: no-decoration").expect("a criterion");
+    let next = script.find("  - name: the divider is judged").expect("a scenario");
+    let script = format!("{}{}", &script[..criterion], &script[next..]).replacen(read, write, 1);
+    project.write("script.yaml", &script);
+    let files = ["md", "html", "junit", "csv", "json", "text", "github", "github-comment"];
+    let folders = ["skill-creator", "agentskills", "writing-skills"];
+    let orders: Vec<String> = files.iter().chain(&folders).map(|name| format!("{name}=out/{name}")).collect();
+    let orders = orders.iter().flat_map(|order| ["--report", order.as_str()]);
+    let ran = project.run(&RUN.into_iter().chain(orders).collect::<Vec<&str>>()).exits(0);
+    let text = |path: &str| {
+        std::fs::read_to_string(project.path().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let in_folders = [
+        "out/skill-creator/benchmark.json",
+        "out/agentskills/benchmark.json",
+        "out/writing-skills/grading/chart_v0_run1.json",
+    ];
+    let told = files.map(|name| (name, text(&format!("out/{name}"))));
+    let told =
+        told.into_iter().chain(in_folders.map(|path| (path, text(path)))).chain([("summary", ran.stdout)]);
+    for (name, told) in told {
+        assert!(told.contains("the agent changed fixtures/chart.md"), "{name}: {told}");
+        let names_criterion = ["no-decoration", "neither the colour", "1 expectation without an answer"];
+        assert!(names_criterion.iter().any(|words| told.contains(words)), "{name}: {told}");
+    }
+}

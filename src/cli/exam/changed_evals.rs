@@ -1,12 +1,12 @@
-//! How the evals of a run that is resumed differ from those that it began with.
+//! How the evals and skills of a run that is resumed differ from those that it began with.
 
 use std::collections::BTreeSet;
 
 use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use super::info::native_suite;
-use crate::model::counted;
+use super::info::{Digests, native_suite};
+use crate::model::{Arm, counted};
 use crate::plan::Plan;
 use crate::report::safe;
 use crate::store::{RunDir, RunInfo};
@@ -14,10 +14,21 @@ use crate::store::{RunDir, RunInfo};
 /// How many changes are named.
 const MOST_NAMED: usize = 5;
 
-/// Refuses to resume a run whose evals have changed: its record would mix the results of two sets of evals, and a
-/// case that was removed would vanish from it. What a skill or a fixture holds may change; such trials run again.
+/// Refuses to resume a run whose evals or skill have changed: its record would mix the results of two sets of evals,
+/// a case that was removed would vanish from it, and results of one version of the skill would count as those of
+/// another. What a fixture holds may change; such trials run again.
 pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
-    let mut changes = changes(&run.info().map_err(|why| anyhow!(why))?, plan);
+    let then = run.info().map_err(|why| anyhow!(why))?;
+    let skills = changed_skills(&then, plan);
+    if !skills.is_empty() {
+        bail!(
+            "run {} cannot be resumed, because the skill has changed since: {}; its results would be those of two \
+             versions; put the skill back as it was, or start a new run",
+            run.id(),
+            safe(&skills.into_iter().collect::<Vec<String>>().join(", "))
+        );
+    }
+    let mut changes = changes(&then, plan);
     if changes.is_empty() {
         return Ok(());
     }
@@ -30,6 +41,25 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
         run.id(),
         safe(&changes.join(", "))
     )
+}
+
+/// The skills under test that differ from those that the run began with, by their paths. A run of which every trial
+/// is without the skill does not depend on it.
+fn changed_skills(then: &RunInfo, now: &Plan) -> BTreeSet<String> {
+    let mut digests = Digests::default();
+    let uses_skill = |index: usize| {
+        let mut trials = now.trials.iter().filter(|trial| trial.suite == index);
+        trials.any(|trial| trial.condition.arm != Arm::WithoutSkill)
+    };
+    let tested = now.suites.iter().enumerate().filter(|(index, _)| uses_skill(*index));
+    let changed = tested.filter_map(|(_, planned)| {
+        let of_run = then.suites.iter().find(|kept| kept.suite["name"] == planned.suite.name.as_str())?;
+        let before = of_run.skill.as_ref()?;
+        let after = digests.under_test(&planned.suite);
+        let is_same = after.is_some_and(|after| after.digest == before.digest);
+        (!is_same).then(|| before.path.display().to_string())
+    });
+    changed.collect()
 }
 
 fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {

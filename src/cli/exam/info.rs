@@ -85,11 +85,11 @@ fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {
 
 /// What skills hold. Many suites may be about one.
 #[derive(Default)]
-struct Digests(HashMap<PathBuf, Option<Digest>>);
+pub struct Digests(HashMap<PathBuf, Option<Digest>>);
 
 impl Digests {
     /// `None` where there is no skill, or not one, or it is no folder.
-    fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
+    pub fn under_test(&mut self, suite: &Suite) -> Option<RunSkill> {
         let [SkillRef { path: Some(path), .. }] = suite.skills.as_slice() else { return None };
         let held = || Contents::of(path).and_then(|contents| contents.digest()).ok();
         let digest = self.0.entry(path.clone()).or_insert_with(held).clone()?;

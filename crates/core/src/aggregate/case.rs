@@ -127,9 +127,10 @@ impl CaseTally {
             self.not_scored_because.push(why);
         }
         let teardowns: Vec<&String> = record.failed_teardowns().collect();
-        for note in record.notes.iter().filter(|note| !teardowns.contains(note)) {
-            if self.notes.len() < MOST_REASONS && !self.notes.contains(note) {
-                self.notes.push(note.clone());
+        let notes = record.notes.iter().filter(|note| !teardowns.contains(note)).cloned();
+        for note in notes.chain(record.unanswered_note()) {
+            if self.notes.len() < MOST_REASONS && !self.notes.contains(&note) {
+                self.notes.push(note);
             }
         }
         if let Verdict::NotScored(why) = &record.verdict

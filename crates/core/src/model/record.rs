@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Arm, CheckResult, Condition, Digest, Ended, Expect, Observation, PassRule, Ratio, Remarks,
-    ShortenedEvidence, TrialId, Usage, Verdict, Why,
+    ShortenedEvidence, TrialId, Usage, Verdict, Why, counted,
 };
 
 /// All that is kept of a trial beside its files.
@@ -163,6 +163,22 @@ impl TrialRecord {
     /// The notes that say why teardown scripts failed.
     pub fn failed_teardowns(&self) -> impl Iterator<Item = &String> {
         self.notes.iter().filter(|note| note.starts_with(TEARDOWN_FAILED))
+    }
+
+    /// A note on the optional checks without an answer of a trial that has a verdict without them. `None` where
+    /// there are none.
+    pub fn unanswered_note(&self) -> Option<String> {
+        let is_silent =
+            |check: &&CheckResult| !check.required && matches!(check.verdict, Verdict::NotScored(_));
+        let silent: Vec<&CheckResult> = self.checks.iter().filter(is_silent).collect();
+        let Verdict::NotScored(why) = &silent.first()?.verdict else { return None };
+        if matches!(self.verdict, Verdict::NotScored(_)) {
+            return None;
+        }
+        let (checks, verb) =
+            (counted(silent.len(), "optional check"), if silent.len() == 1 { "has" } else { "have" });
+        let names: Vec<&str> = silent.iter().map(|check| check.label()).collect();
+        Some(format!("{checks} {verb} no answer: {} ({})", names.join(", "), why.in_words()))
     }
 
     /// Whether running it again would tell nothing new: it came to an end of its own and every

@@ -8,11 +8,14 @@ use super::unfinished;
 use crate::plan::Plan;
 use crate::store::{Cache, RunDir, Scrubber, StoreError, probes, records, skills_judged};
 use practicum_core::model::{Digest, ProbeRecord, SkillJudged, SkillRef, Trial, TrialRecord};
+use practicum_skills::versions::Contents;
 
 /// What is known before anything runs, by position in the plan.
 #[derive(Default)]
 pub struct Prior {
     pub keys: Vec<Digest>,
+    /// What the skills under test hold, by their paths.
+    pub skills: HashMap<PathBuf, Digest>,
     pub known: HashMap<usize, Known>,
     /// Probes that showed that a skill can be activated: those of the run that is gone on with.
     pub probes: Vec<ProbeRecord>,
@@ -61,7 +64,17 @@ impl Prior {
         tried.retain(|_, probe| probe.fired);
         let probes_of_reused = probes_of_reused(&known);
         let skills_judged = resumed.and_then(|run| skills_judged(run.path()).ok()).unwrap_or_default();
-        Self { keys, known, probes: tried.into_values().collect(), probes_of_reused, skills_judged, cache }
+        let probes = tried.into_values().collect();
+        Self { keys, skills: digests_of_skills(plan), known, probes, probes_of_reused, skills_judged, cache }
+    }
+
+    /// Why a suite's skills cannot be tested any more: one of them is not what it was before the run, so that its
+    /// results would count as those of another version.
+    pub fn why_changed(&self, skills: &[SkillRef]) -> Option<String> {
+        let paths = skills.iter().filter_map(|skill| skill.path.as_ref());
+        let mut known = paths.filter_map(|path| Some((path, self.skills.get(path)?)));
+        let (path, _) = known.find(|(path, before)| digest_of(path).as_ref() != Some(*before))?;
+        Some(format!("the skill {} was changed while the run was going on", path.display()))
     }
 
     /// The probe that a reused trial had in its own run. It still holds: the same key means the same skill and
@@ -79,6 +92,16 @@ impl Prior {
     pub fn count(&self) -> usize {
         self.known.len()
     }
+}
+
+fn digests_of_skills(plan: &Plan) -> HashMap<PathBuf, Digest> {
+    let skills = plan.suites.iter().flat_map(|planned| &planned.suite.skills);
+    let paths: HashSet<&PathBuf> = skills.filter_map(|skill| skill.path.as_ref()).collect();
+    paths.into_iter().filter_map(|path| Some((path.clone(), digest_of(path)?))).collect()
+}
+
+fn digest_of(skill: &Path) -> Option<Digest> {
+    Contents::of(skill).ok()?.digest().ok()
 }
 
 /// The probes that fired, of each run from which trials are reused.

@@ -20,8 +20,8 @@ use crate::store::{Left, StagedSkill, TrialFacts, TurnFacts};
 use practicum_agents::agents::Agent;
 use practicum_agents::gateway::{Gateway, Halt, Scope, ScopeKind};
 use practicum_core::model::{
-    Arm, Case, CheckKind, Digest, Ended, Given, Leave, Network, Observation, Stimulus, Trial, TrialRecord,
-    Why,
+    Arm, Case, CheckKind, Digest, Ended, Given, Leave, Network, Observation, SkillRef, Stimulus, Trial,
+    TrialRecord, Why,
 };
 
 /// A trial whose room is ready.
@@ -136,6 +136,14 @@ async fn stage_aside(exam: &Arc<Exam>, part: Part, trial: &Trial) -> Result<Work
             canaries: !agent.decoder.shows_skills,
         })
         .map_err(|error| error.to_string())?;
+        // After staging, so that no change in between goes unnoticed.
+        let tested: &[SkillRef] = match trial.condition.arm {
+            Arm::WithSkill | Arm::Version(_) => &planned.suite.skills,
+            Arm::WithoutSkill => &[],
+        };
+        if let Some(why) = exam.prior.why_changed(tested) {
+            return Err(why);
+        }
         if exam.keep_workspaces {
             workspace.keep();
         }

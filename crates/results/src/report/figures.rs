@@ -300,6 +300,12 @@ pub fn to_tell(
     (!words.is_empty()).then(|| words.join("; "))
 }
 
+/// What is worth telling of cases that passed. Those that did not say it themselves.
+pub fn notes_of_passed(summary: &Summary) -> Vec<String> {
+    let passed = summary.cases.iter().filter(|case| case.is_examined() && !case.is_troubled());
+    passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -111,8 +111,8 @@ fn test(case: &CaseSummary, record: &TrialRecord, has_to_pass: bool) -> TestCase
     test.set_classname(text(&record.suite)).set_time(seconds(record.seconds));
     test.assertions = Some(record.checks.len());
     let own = case.deciding_rate().map(|rate| format!("by itself: {}; {}", outcome(record), rate.in_words()));
-    let notes = own.iter().chain(&record.notes);
-    let notes: Vec<String> = notes.map(|note| format!("note: {}", one_line(note))).collect();
+    let notes = own.into_iter().chain(record.notes.iter().cloned()).chain(record.unanswered_note());
+    let notes: Vec<String> = notes.map(|note| format!("note: {}", one_line(&note))).collect();
     if !notes.is_empty() {
         test.set_system_out(text(&notes.join("\n")));
     }

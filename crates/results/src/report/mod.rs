@@ -10,6 +10,7 @@ mod diagnostics;
 mod documents;
 pub mod figures;
 mod fold;
+mod folder_record;
 mod github;
 mod graded;
 mod grading;

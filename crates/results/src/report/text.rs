@@ -96,9 +96,7 @@ fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 
 /// What is worth telling of cases that passed. Those that did not say it themselves.
 fn notes_of_passed(summary: &Summary, out: &mut dyn Write) -> std::io::Result<()> {
-    let passed = summary.cases.iter().filter(|case| case.is_examined() && !case.is_troubled());
-    let notes: Vec<String> =
-        passed.flat_map(|case| case.notes.iter().map(|note| format!("case {}: {note}", case.id))).collect();
+    let notes = figures::notes_of_passed(summary);
     for note in notes.iter().take(MOST_EXPLAINED) {
         writeln!(out, "  {UNSURE}note{UNSURE:#}: {}", cut(&one_line(note), WIDEST))?;
     }

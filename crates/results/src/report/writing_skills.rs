@@ -1,15 +1,15 @@
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use serde_json::Value;
 
+use super::folder_record::FolderRecord;
 use super::grading::Grading;
 use super::{Form, Report, Results, printable, when};
 use practicum_core::model::{Arm, Digest, Scale, TYPE_ALIGNMENT, TrialRecord, counted};
 use practicum_core::tree::read_bounded;
-use practicum_engine::store::{RunSkill, SKILLS};
+use practicum_engine::store::{PlannedTrial, RunSkill, SKILLS};
 use practicum_skills::lint::{ConventionCompliance, Draft, convention_compliance};
 use practicum_skills::skill::{SKILL_FILE, Skill, tidy};
 use practicum_skills::versions::{Contents, GradedSkill, Ledger};
@@ -27,94 +27,154 @@ pub static REPORT: Report = Report {
 /// of one skill.
 fn write(results: &Results, folder: &Path) -> std::io::Result<Vec<String>> {
     let mut suites_of: BTreeMap<Option<PathBuf>, BTreeSet<String>> = BTreeMap::new();
-    let mut without_skill = false;
-    for trial in results.all_trials() {
-        let record = trial?;
-        let is_without = record.condition.arm == Arm::WithoutSkill;
-        without_skill |= is_without;
-        // Only what has a grading, and is of a version of the skill, has a place in a history.
-        if !is_without && Grading::of(&record, 0, &ConventionCompliance::unknown("")).is_some() {
-            let skill = under_test(results, &record.suite).map(|(path, _)| path);
-            suites_of.entry(skill).or_default().insert(record.suite);
-        }
+    let with_criteria = cases_with_criteria(results);
+    let mut planned = results.info.trials.iter().filter(|trial| with_criteria.contains(&case_of(trial)));
+    // Only a version of the skill has a place in a history.
+    for trial in planned.clone().filter(|trial| trial.condition.arm != Arm::WithoutSkill) {
+        let skill = under_test(results, &trial.suite).map(|(path, _)| path);
+        suites_of.entry(skill).or_default().insert(trial.suite.clone());
     }
     if suites_of.is_empty() {
-        let why = match without_skill {
-            true => {
-                "no trial with the skill has scores from 1 to 5, and gradings are of versions of the skill"
-            }
-            false => "no trial has scores from 1 to 5",
+        let why = match planned.next() {
+            Some(_) => "every trial is without the skill, and gradings are of versions of the skill",
+            None => "no case has criteria with scores from 1 to 5",
         };
         return Ok(vec![format!("no gradings and no history are written: {why}")]);
     }
-    if suites_of.len() < 2 {
-        return write_skill(results, folder, &|_| true);
-    }
+    let alone = suites_of.len() == 1;
     let (mut names, mut notes) = (BTreeSet::new(), Vec::new());
     for (skill, suites) in suites_of {
         let name = skill.and_then(|path| Some(Skill::read(&path).ok()?.folder().file_name()?.to_owned()));
-        let name = name.map_or_else(|| "skill".to_owned(), |name| name.to_string_lossy().into_owned());
-        let folder = folder.join(free(&name, &mut names));
-        notes.extend(write_skill(results, &folder, &|suite| suites.contains(suite))?);
+        let name = name.map(|name| name.to_string_lossy().into_owned());
+        let part = name.clone().unwrap_or_else(|| "skill".to_owned());
+        let folder = if alone { folder.to_owned() } else { folder.join(free(&part, &mut names)) };
+        notes.extend(SkillReport { results, folder: &folder, name, suites }.write()?);
     }
     Ok(notes)
 }
 
-fn write_skill(
-    results: &Results,
-    folder: &Path,
-    is_of_skill: &dyn Fn(&str) -> bool,
-) -> std::io::Result<Vec<String>> {
-    let gradings = folder.join("grading");
-    std::fs::create_dir_all(&gradings)?;
-    let mut ledger = Ledger::open(folder).map_err(std::io::Error::other)?;
-    let when = when::to_the_second(&results.info.started);
-    let mut graded_trials: BTreeMap<u32, Vec<TrialRecord>> = BTreeMap::new();
-    let mut conventions: BTreeMap<String, ConventionCompliance> = BTreeMap::new();
-    let mut versions: BTreeMap<String, u32> = BTreeMap::new();
-    let mut names = BTreeSet::new();
-    let mut moved: BTreeMap<u32, usize> = BTreeMap::new();
-    let of_skill = results.summary.cases.iter().filter(|case| is_of_skill(&case.suite));
-    let ran: BTreeSet<&str> = of_skill.map(|case| case.id.as_str()).collect();
-    for trial in results.all_trials() {
-        let record = trial?;
-        let suite = &record.suite;
-        if !is_of_skill(suite) {
-            continue;
+/// The report of one skill.
+struct SkillReport<'r> {
+    results: &'r Results,
+    folder: &'r Path,
+    /// What the skill's folder is called.
+    name: Option<String>,
+    /// The suites that examined it.
+    suites: BTreeSet<String>,
+}
+
+/// The versions that ran, by suite and arm, and the cases that were to run with each.
+#[derive(Default)]
+struct VersionsRun {
+    numbers: BTreeMap<(String, String), u32>,
+    cases: BTreeMap<u32, BTreeSet<String>>,
+}
+
+impl SkillReport<'_> {
+    fn write(&self) -> std::io::Result<Vec<String>> {
+        let (results, gradings) = (self.results, self.folder.join("grading"));
+        std::fs::create_dir_all(&gradings)?;
+        let mut ledger = Ledger::open(self.folder).map_err(std::io::Error::other)?;
+        let mut record = FolderRecord::read(self.folder, REPORT.name)?;
+        record.refuse_other_skill(self.name.clone())?;
+        let when = when::to_the_second(&results.info.started);
+        let versions = self.versions_run(&mut ledger, &when)?;
+        let replaced: BTreeSet<String> = versions
+            .cases
+            .iter()
+            .flat_map(|(version, cases)| cases.iter().map(|case| gradings_of(case, *version)))
+            .collect();
+        record.refuse_later(results, |gradings| replaced.contains(gradings))?;
+        let mut notes = Vec::new();
+        for (version, cases) in &versions.cases {
+            let is_own = |case: &str| record.is_of(results, &gradings_of(case, *version));
+            let moved = move_earlier(&gradings, *version, cases, &is_own)?;
+            if moved > 0 {
+                let moved = counted(moved, "grading");
+                notes.push(format!("{moved} of v{version} from an earlier run moved to {EARLIER}"));
+            }
         }
-        let compliance = conventions.entry(suite.clone()).or_insert_with(|| compliance(results, suite));
-        let Some(mut grading) = Grading::of(&record, 0, compliance) else { continue };
-        grading.version = match record.condition.arm {
-            Arm::WithSkill => match versions.get(suite) {
-                Some(version) => *version,
-                None => {
-                    let version = ledger.version_of(&graded(results, suite, &when));
-                    let version = version.map_err(std::io::Error::other)?;
-                    versions.insert(suite.clone(), version);
-                    version
-                }
-            },
-            Arm::Version(number) => number,
-            // Without the skill there is no version of it.
-            Arm::WithoutSkill => continue,
-        };
-        let grading = grading.measured_in(&results.folder(&record));
-        let version = grading.version;
-        if let Entry::Vacant(first) = moved.entry(version) {
-            first.insert(move_earlier(&gradings, version, &ran)?);
+        let graded = self.write_gradings(&gradings, &versions)?;
+        if graded.is_empty() {
+            notes.push("no gradings are written: no trial with the skill has scores from 1 to 5".to_owned());
         }
-        put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
-        graded_trials.entry(version).or_default().push(record);
+        for version in versions.cases.keys() {
+            let records = graded.get(version).map(Vec::as_slice).unwrap_or_default();
+            let (average, note) = self.average(&gradings, *version, records)?;
+            notes.extend(note);
+            ledger.keep_score(*version, average, &when).map_err(std::io::Error::other)?;
+        }
+        ledger.close().map_err(std::io::Error::other)?;
+        record.write(results, replaced)?;
+        Ok(notes)
     }
-    let mut notes = Vec::new();
-    for (version, records) in graded_trials {
-        let mut scores = scores_in(&gradings, version)?;
-        for record in &records {
-            // A grading's file has whole scores, and the record the mean of several judges.
-            scores.entry(record.case.clone()).or_default().insert(record.attempt, mean_score(record));
+
+    /// Finds the versions by what was planned: a trial that has no grading is of a version, too, and the gradings of
+    /// an earlier run must not stand in for it.
+    fn versions_run(&self, ledger: &mut Ledger, when: &str) -> std::io::Result<VersionsRun> {
+        let mut run = VersionsRun::default();
+        let with_criteria = cases_with_criteria(self.results);
+        let of_skill = |trial: &&PlannedTrial| {
+            self.suites.contains(&trial.suite) && with_criteria.contains(&case_of(trial))
+        };
+        for trial in self.results.info.trials.iter().filter(of_skill) {
+            let key = (trial.suite.clone(), trial.condition.arm.name());
+            let version = match (run.numbers.get(&key), trial.condition.arm) {
+                (Some(version), _) => *version,
+                (None, Arm::Version(number)) => number,
+                // Without the skill there is no version of it.
+                (None, Arm::WithoutSkill) => continue,
+                (None, Arm::WithSkill) => {
+                    let version = ledger.version_of(&graded(self.results, &trial.suite, when));
+                    version.map_err(std::io::Error::other)?
+                }
+            };
+            run.numbers.insert(key, version);
+            run.cases.entry(version).or_default().insert(printable(&trial.case));
         }
-        let missing: BTreeSet<String> = cases_with_criteria(results, is_of_skill)
+        Ok(run)
+    }
+
+    /// Writes the gradings, and gives the trials that have one, by version.
+    fn write_gradings(
+        &self,
+        gradings: &Path,
+        versions: &VersionsRun,
+    ) -> std::io::Result<BTreeMap<u32, Vec<TrialRecord>>> {
+        let mut graded_trials: BTreeMap<u32, Vec<TrialRecord>> = BTreeMap::new();
+        let mut conventions: BTreeMap<String, ConventionCompliance> = BTreeMap::new();
+        let mut names = BTreeSet::new();
+        for trial in self.results.all_trials() {
+            let record = trial?;
+            let key = (record.suite.clone(), record.condition.arm.name());
+            let Some(version) = versions.numbers.get(&key) else { continue };
+            let new = || compliance(self.results, &record.suite);
+            let compliance = conventions.entry(record.suite.clone()).or_insert_with(new);
+            let Some(grading) = Grading::of(&record, *version, compliance) else { continue };
+            let grading = grading.measured_in(&self.results.folder(&record));
+            put(&gradings.join(format!("{}.json", free(&grading.file_stem(), &mut names))), &grading)?;
+            graded_trials.entry(*version).or_default().push(record);
+        }
+        Ok(graded_trials)
+    }
+
+    /// The mean over the cases of a version, by all its gradings in the folder. `None`, with a note, while a case of
+    /// the evals has no score.
+    fn average(
+        &self,
+        gradings: &Path,
+        version: u32,
+        records: &[TrialRecord],
+    ) -> std::io::Result<(Option<f64>, Option<String>)> {
+        let mut scores = scores_in(gradings, version)?;
+        for record in records {
+            // A grading's file has whole scores, and the record the mean of several judges.
+            scores.entry(printable(&record.case)).or_default().insert(record.attempt, mean_score(record));
+        }
+        let missing: BTreeSet<String> = cases_with_criteria(self.results)
             .into_iter()
+            .filter(|(suite, _)| self.suites.contains(*suite))
+            .map(|(_, case)| printable(case))
             .filter(|case| scores.get(case).is_none_or(|runs| runs.values().any(Option::is_none)))
             .collect();
         let mean = |scores: Vec<f64>| scores.iter().sum::<f64>() / scores.len().max(1) as f64;
@@ -124,24 +184,22 @@ fn write_skill(
             .filter(|runs| !runs.is_empty())
             .map(mean)
             .collect();
-        let average =
-            (!cases.is_empty() && missing.is_empty()).then(|| (mean(cases) * 100.0).round() / 100.0);
-        if !missing.is_empty() {
-            let listed = missing.iter().take(10).map(|case| printable(case)).collect::<Vec<_>>().join(", ");
-            notes.push(format!(
+        if cases.is_empty() || !missing.is_empty() {
+            let listed = missing.iter().take(10).cloned().collect::<Vec<_>>().join(", ");
+            let note = format!(
                 "v{version} has no average_score in history.json, because {} {} no score here: {listed}",
                 counted(missing.len(), "case"),
                 if missing.len() == 1 { "has" } else { "have" },
-            ));
+            );
+            return Ok((None, Some(note)));
         }
-        ledger.keep_score(version, average, &when).map_err(std::io::Error::other)?;
+        Ok((Some((mean(cases) * 100.0).round() / 100.0), None))
     }
-    ledger.close().map_err(std::io::Error::other)?;
-    notes.extend(moved.into_iter().filter(|(_, count)| *count > 0).map(|(version, count)| {
-        let gradings = counted(count, "grading");
-        format!("{gradings} of v{version} from an earlier run moved to {EARLIER}")
-    }));
-    Ok(notes)
+}
+
+/// A planned trial's suite and case.
+fn case_of(trial: &PlannedTrial) -> (&str, &str) {
+    (&trial.suite, &trial.case)
 }
 
 /// The mean score of the criteria from 1 to 5. `None` where one of them has no score.
@@ -155,24 +213,38 @@ fn mean_score(record: &TrialRecord) -> Option<f64> {
 const EARLIER: &str = "earlier";
 
 /// Moves the gradings of a version out of the way whose cases were run again, so that those of two runs are never
-/// taken for one. Gives how many there were.
-fn move_earlier(gradings: &Path, version: u32, ran: &BTreeSet<&str>) -> std::io::Result<usize> {
-    let all = gradings_in(gradings)?.into_iter();
-    let is_replaced =
-        |grading: &Grading| grading.version == version && ran.contains(grading.case_id.as_str());
-    let mut found: Vec<PathBuf> =
-        all.filter(|(_, grading)| is_replaced(grading)).map(|(path, _)| path).collect();
-    found.sort();
+/// taken for one, and removes those that this run wrote itself before. Gives how many were moved.
+fn move_earlier(
+    gradings: &Path,
+    version: u32,
+    ran: &BTreeSet<String>,
+    is_own: &dyn Fn(&str) -> bool,
+) -> std::io::Result<usize> {
+    let is_replaced = |grading: &Grading| grading.version == version && ran.contains(&grading.case_id);
+    let mut found = gradings_in(gradings)?;
+    found.retain(|(_, grading)| is_replaced(grading));
+    found.sort_by(|(one, _), (other, _)| one.cmp(other));
     let earlier = gradings.join(EARLIER);
-    for path in &found {
+    let mut moved = 0;
+    for (path, grading) in &found {
+        if is_own(&grading.case_id) {
+            std::fs::remove_file(path)?;
+            continue;
+        }
         std::fs::create_dir_all(&earlier)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let numbered = (2..).map(|number| format!("{stem}-{number}"));
         let mut places = std::iter::once(stem.clone()).chain(numbered);
         let place = places.find(|name| !earlier.join(format!("{name}.json")).exists()).unwrap_or(stem);
         std::fs::rename(path, earlier.join(format!("{place}.json")))?;
+        moved += 1;
     }
-    Ok(found.len())
+    Ok(moved)
+}
+
+/// What the gradings of a case and a version are called in the record of the folder.
+fn gradings_of(case: &str, version: u32) -> String {
+    format!("{case}_v{version}")
 }
 
 /// The gradings in a folder, with their files.
@@ -203,16 +275,17 @@ fn scores_in(folder: &Path, version: u32) -> std::io::Result<BTreeMap<String, BT
     Ok(scores)
 }
 
-/// The cases of a skill's evals that have criteria from 1 to 5, whether they ran or not.
-fn cases_with_criteria(results: &Results, is_of_skill: &dyn Fn(&str) -> bool) -> BTreeSet<String> {
-    let suites = results.info.suites.iter().map(|of| &of.suite);
-    let suites = suites.filter(|suite| suite["name"].as_str().is_some_and(is_of_skill));
-    let cases = suites.flat_map(|suite| suite["cases"].as_array().into_iter().flatten());
+/// The cases that have criteria from 1 to 5, whether they ran or not, each with its suite.
+fn cases_with_criteria(results: &Results) -> BTreeSet<(&str, &str)> {
     let has_criteria = |case: &&Value| {
         let mut checks = case["checks"].as_array().into_iter().flatten();
         checks.any(|check| check["judge"]["scale"] == Scale::OneToFive.name())
     };
-    cases.filter(has_criteria).filter_map(|case| Some(case["id"].as_str()?.to_owned())).collect()
+    let suites = results.info.suites.iter().map(|of| &of.suite);
+    let cases = suites
+        .flat_map(|suite| suite["cases"].as_array().into_iter().flatten().map(move |case| (suite, case)));
+    let cases = cases.filter(|(_, case)| has_criteria(case));
+    cases.filter_map(|(suite, case)| Some((suite["name"].as_str()?, case["id"].as_str()?))).collect()
 }
 
 /// A name that nothing has yet: there may be several agents, or ids that only look alike.

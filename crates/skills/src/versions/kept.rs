@@ -253,11 +253,12 @@ impl Versions {
     }
 }
 
-/// The one that ranks highest; of equals the earlier, for a change must show that it was worth it.
+/// The measured one that ranks highest; of equals the earlier, for a change must show that it was worth it.
 fn best(versions: &[ListedVersion]) -> Option<u32> {
     let mut best: Option<(&Score, u32)> = None;
     for ListedVersion { version, score } in versions {
-        let Some(score) = score.as_ref().filter(|score| score.rejected.is_none()) else { continue };
+        let counts = |score: &&Score| score.rejected.is_none() && score.is_measured();
+        let Some(score) = score.as_ref().filter(counts) else { continue };
         if best.is_none_or(|(known, _)| score.rank(known) == Ordering::Greater) {
             best = Some((score, version.version));
         }

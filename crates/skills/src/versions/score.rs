@@ -25,7 +25,7 @@ pub struct Score {
     pub required_score: Option<f64>,
     /// The same for all checks.
     pub mean_score: Option<f64>,
-    /// The share of checks that passed, a mean over cases.
+    /// The share of checks that passed, a mean over cases. `None` where a case has no answer.
     #[serde(default)]
     pub expectation_pass_rate: Option<f64>,
     /// The mean over the cases of what each got, 1 to 5: for a case the mean over its runs, for a run the mean
@@ -49,15 +49,20 @@ impl Score {
             }
             cases.entry((&record.suite, &record.case)).or_default().push(record);
         }
+        let is_scored = |record: &&TrialRecord| !matches!(record.verdict, Verdict::NotScored(_));
+        // A trial without a verdict may have checks that passed before it came to nothing.
         let over_cases = |of: &dyn Fn(&TrialRecord) -> Option<f64>| {
-            mean(cases.values().filter_map(|runs| mean(runs.iter().filter_map(|record| of(record)))))
+            let scored =
+                |runs: &Vec<&TrialRecord>| mean(runs.iter().copied().filter(is_scored).filter_map(of));
+            mean(cases.values().filter_map(scored))
         };
         let has_criteria =
             |record: &&TrialRecord| record.checks.iter().any(|check| check.scale == Some(Scale::OneToFive));
-        let is_silent = |record: &&TrialRecord| matches!(record.verdict, Verdict::NotScored(_));
+        let has_answer = |runs: &&Vec<&TrialRecord>| runs.iter().any(&is_scored);
         // A mean over some cases would be taken for the mean over all.
         let mut with_criteria = cases.values().filter(|runs| runs.iter().any(has_criteria));
-        let every_case_has_scores = !with_criteria.any(|runs| runs.iter().all(is_silent));
+        let every_case_has_scores = with_criteria.all(|runs| has_answer(&runs));
+        let every_case_has_answer = cases.values().all(|runs| has_answer(&runs));
         let checks = |wanted: fn(&CheckResult) -> bool, of: fn(&CheckResult) -> Option<f64>| {
             over_cases(&|record| mean(record.checks.iter().filter(|check| wanted(check)).filter_map(of)))
         };
@@ -74,12 +79,17 @@ impl Score {
             }),
             required_score: checks(|check| check.required, met),
             mean_score: checks(|_| true, met),
-            expectation_pass_rate: checks(|_| true, passes),
+            expectation_pass_rate: checks(|_| true, passes).filter(|_| every_case_has_answer),
             average_score: checks(|check| check.scale == Some(Scale::OneToFive), |check| check.score)
                 .filter(|_| every_case_has_scores)
                 .map(|average| (average * 100.0).round() / 100.0),
             rejected: None,
         }
+    }
+
+    /// Whether any trial of the version has an answer.
+    pub fn is_measured(&self) -> bool {
+        self.pass_rate.is_some()
     }
 
     /// Pass rate first, then required checks, then all. What is not known is least.
@@ -138,9 +148,20 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use practicum_core::model::Why;
+    use practicum_core::model::testing::{check, record};
 
     fn score(pass_rate: Option<f64>, required: f64, mean: f64) -> Score {
         Score { pass_rate, required_score: Some(required), mean_score: Some(mean), ..Score::of("run", []) }
+    }
+
+    #[test]
+    fn a_version_of_which_no_trial_has_a_verdict_has_no_rate() {
+        let mut silent = record("a", 1, Verdict::NotScored(Why::NotTrusted));
+        silent.checks = vec![check("c", Verdict::Pass)];
+        let score = Score::of("run", [&silent]);
+        assert_eq!((score.not_scored, score.is_measured()), (1, false));
+        assert_eq!((score.expectation_pass_rate, score.required_score, score.mean_score), (None, None, None));
     }
 
     #[test]

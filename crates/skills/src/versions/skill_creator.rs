@@ -12,7 +12,7 @@ pub fn history(of: &Listed) -> Value {
     let mut previous = None;
     let mut iterations = Vec::new();
     for ListedVersion { version, score } in &of.versions {
-        let number = version.version;
+        let (number, score) = (version.version, score.as_ref().filter(|score| score.is_measured()));
         let result = match (previous, score, best) {
             (None, ..) => Some("baseline"),
             (_, None, _) | (_, _, None) => None,
@@ -26,11 +26,11 @@ pub fn history(of: &Listed) -> Value {
         iterations.push(json!({
             "version": name(number),
             "parent": best.map(|(number, _)| number).or(previous).map(name),
-            "expectation_pass_rate": score.as_ref().and_then(|score| score.expectation_pass_rate),
+            "expectation_pass_rate": score.and_then(|score| score.expectation_pass_rate),
             "grading_result": result,
             "is_current_best": of.best == Some(number),
         }));
-        if let Some(score) = score.as_ref().filter(|_| best.is_none() || result == Some("won")) {
+        if let Some(score) = score.filter(|_| best.is_none() || result == Some("won")) {
             best = Some((number, score));
         }
         previous = Some(number);

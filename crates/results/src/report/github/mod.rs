@@ -8,7 +8,7 @@ use std::io::Write;
 use self::place::Places;
 use super::markup::{cut, one_line};
 use super::results::Trouble;
-use super::{Addition, Form, Report, Results};
+use super::{Addition, Form, Report, Results, figures};
 use practicum_core::model::{TrialRecord, Verdict, counted};
 
 /// Annotations on standard output, and the step's summary where GitHub says.
@@ -35,6 +35,9 @@ const LONGEST_MESSAGE: usize = 1000;
 fn annotations(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(sample) = &results.summary.sample {
         writeln!(out, "::notice::not all cases were run: {}", data(&sample.in_words()))?;
+    }
+    for note in figures::notes_of_passed(&results.summary).iter().take(MOST_ANNOTATIONS) {
+        writeln!(out, "::notice::{}", data(&cut(&one_line(note), LONGEST_MESSAGE)))?;
     }
     let mut places = Places::new(results);
     let mut left = 0;
@@ -79,6 +82,7 @@ fn message(record: &TrialRecord) -> String {
     lines.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
     let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
     lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
+    lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     let without = if record.condition.arm.has_skill() { "" } else { ", without the skill" };
     lines.push(format!("run {} with {}{without}", record.attempt, record.condition.agent));
     let lines: Vec<String> = lines.iter().map(|line| cut(&one_line(line), LONGEST_MESSAGE)).collect();

@@ -84,6 +84,13 @@ pub fn write(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
     if let Some(words) = figures::failed_teardowns(summary) {
         writeln!(out, "- {}", markdown(&cut(&words, LONGEST_TEXT)))?;
     }
+    let notes = figures::notes_of_passed(summary);
+    for note in notes.iter().take(MOST_CASES) {
+        writeln!(out, "- note: {}", markdown(&cut(note, LONGEST_TEXT)))?;
+    }
+    if let Some(more) = notes.len().checked_sub(MOST_CASES + 1) {
+        writeln!(out, "- and {}", counted(more + 1, "more note"))?;
+    }
     for words in results.info.stand_ins() {
         writeln!(out, "- {words}")?;
     }
@@ -116,6 +123,7 @@ fn troubles(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
             wrong.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
             let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
             wrong.extend(failed.take(MOST_CHECKS).map(in_words));
+            wrong.extend(case.notes.iter().map(|note| format!("note: {note}")));
             break;
         }
         let wrong: Vec<String> = wrong.iter().map(|text| markdown(&cut(text, LONGEST_TEXT))).collect();

@@ -169,6 +169,10 @@ impl Benchmark {
                 practicum_core::model::counted(silent, "expectation")
             ));
         }
+        let notes: Vec<String> = record.notes.iter().map(|note| printable(note)).collect();
+        let told =
+            notes.iter().map(|note| format!("eval {id} ({name}), {configuration}, run {attempt}: {note}"));
+        self.notes.extend(told);
         if !graded.is_whole() {
             return;
         }
@@ -180,7 +184,6 @@ impl Benchmark {
         measures.pass_rate.push(graded.pass_rate());
         measures.time_seconds.push(record.seconds);
         measures.tokens.push(tokens(record) as f64);
-        let notes: Vec<String> = record.notes.iter().map(|note| printable(note)).collect();
         self.runs.push(json!({
             "eval_id": id,
             "eval_name": name,

@@ -14,21 +14,22 @@ use serde_json::{Value, json};
 
 use self::benchmark::Benchmark;
 use self::numbers::Numbers;
+use super::folder_record::FolderRecord;
 use super::results::Questions;
 use super::{Form, Report, Results, left_behind, printable};
-use practicum_core::model::{Arm, CaseSummary, CheckSummary, TrialRecord};
+use practicum_core::model::{Arm, CaseSummary, CheckSummary, TrialRecord, counted};
 
 pub static REPORT: Report = Report {
     name: "skill-creator",
     about: "skill-creator's grading, timing and benchmark, in a folder",
-    form: Form::Folder(|results, folder| write(results, folder, Shape::SkillCreator)),
+    form: Form::Folder(|results, folder| write(results, folder, Shape::SkillCreator, REPORT.name)),
     adds: None,
 };
 
 pub static AGENTSKILLS: Report = Report {
     name: "agentskills",
     about: "the same files as agentskills.io describes them, in a folder",
-    form: Form::Folder(|results, folder| write(results, folder, Shape::Agentskills)),
+    form: Form::Folder(|results, folder| write(results, folder, Shape::Agentskills, AGENTSKILLS.name)),
     adds: None,
 };
 
@@ -39,13 +40,70 @@ pub enum Shape {
     Agentskills,
 }
 
-fn write(results: &Results, folder: &Path, shape: Shape) -> std::io::Result<Vec<String>> {
-    let (cases, left_out) = with_a_place(results);
+/// Writes the files of a run. Those that another run left in the folder go: viewers take all that they find for one
+/// iteration.
+fn write(results: &Results, folder: &Path, shape: Shape, report: &str) -> std::io::Result<Vec<String>> {
+    let (cases, mut notes) = with_a_place(results);
+    let mut record = FolderRecord::read(folder, report)?;
+    record.refuse_later(results, |_| true)?;
+    let removed = record.remove_files(results)?;
+    if removed > 0 {
+        notes.push(format!("{} of an earlier run replaced", counted(removed, "file")));
+    }
+    let mut files = Files { shape, written: Vec::new() };
     for (name, cases) in parts(&cases) {
         let folder = name.map_or_else(|| folder.to_owned(), |name| folder.join(name));
-        part(results, &cases, &folder, shape)?;
+        part(results, &cases, &folder, &mut files)?;
     }
-    Ok(left_out)
+    notes.extend(note_others(folder, &files.written));
+    let below = files.written.iter().filter_map(|path| path.strip_prefix(folder).ok()?.to_str());
+    record.write(results, below.map(str::to_owned))?;
+    Ok(notes)
+}
+
+/// A note on gradings in the folder that nobody knows to be of an earlier run, and that viewers take for this run's.
+fn note_others(folder: &Path, written: &[PathBuf]) -> Option<String> {
+    let is_eval = |entry: &ignore::DirEntry| entry.file_name().to_string_lossy().starts_with("eval-");
+    let walk = ignore::WalkBuilder::new(folder)
+        .standard_filters(false)
+        .follow_links(false)
+        .max_depth(Some(4))
+        .filter_entry(move |entry| entry.depth() != 1 || is_eval(entry))
+        .build();
+    let gradings = walk.flatten().filter(|entry| entry.file_name() == "grading.json");
+    let mut others: Vec<String> = gradings
+        .filter(|entry| !written.iter().any(|path| path == entry.path()))
+        .map(|entry| entry.path().strip_prefix(folder).unwrap_or(entry.path()).display().to_string())
+        .collect();
+    others.sort();
+    let first = others.first()?;
+    let count = counted(others.len(), "grading");
+    Some(format!(
+        "not of this run, but shown by viewers as if they were: {count} in the folder, such as {first}"
+    ))
+}
+
+/// The files of the report, as they are written.
+struct Files {
+    shape: Shape,
+    written: Vec<PathBuf>,
+}
+
+impl Files {
+    fn put(&mut self, path: PathBuf, document: &Value) -> std::io::Result<()> {
+        std::fs::write(&path, format!("{document:#}\n"))?;
+        self.written.push(path);
+        Ok(())
+    }
+
+    fn copy(&mut self, from: &Path, to: PathBuf) -> std::io::Result<()> {
+        if let Some(folder) = to.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::copy(from, &to)?;
+        self.written.push(to);
+        Ok(())
+    }
 }
 
 /// The cases that are written, and notes on those that are not: the layout has no place for a suite that only
@@ -86,7 +144,8 @@ fn parts<'r>(cases: &[&'r CaseSummary]) -> Vec<(Option<String>, Vec<&'r CaseSumm
     parts.into_iter().enumerate().map(named).collect()
 }
 
-fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) -> std::io::Result<()> {
+fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, files: &mut Files) -> std::io::Result<()> {
+    let shape = files.shape;
     let numbers = Numbers::of(results, cases);
     let questions = results.questions();
     let mut benchmark = Benchmark::new(results, cases, &numbers);
@@ -105,25 +164,25 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
             let run = run_folder(results, &eval, &record, runs, shape);
             std::fs::create_dir_all(&run)?;
             let outputs = run.join("outputs");
-            copy_outputs(&results.folder(&record), &outputs)?;
+            copy_outputs(&results.folder(&record), &outputs, files)?;
             let graded = grading::graded(&record, &questions);
             let metrics = grading::metrics(results, &record);
-            put(&run.join("timing.json"), &grading::timing(results, &record, shape))?;
+            files.put(run.join("timing.json"), &grading::timing(results, &record, shape))?;
             if shape == Shape::SkillCreator {
                 // The viewer looks for the prompt here and in the folder above.
-                put(&run.join("eval_metadata.json"), &metadata)?;
+                files.put(run.join("eval_metadata.json"), &metadata)?;
                 // A file of the agent's keeps its name.
                 if !outputs.join("metrics.json").exists()
                     || !left_behind::is_there(&results.folder(&record), "metrics.json")
                 {
-                    put(&outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
+                    files.put(outputs.join("metrics.json"), &grading::metrics_file(&metrics))?;
                 }
             }
             let grading = run.join("grading.json");
             if graded.is_whole() {
-                put(&grading, &grading::document(&record, &graded, &metrics, shape))?;
+                files.put(grading, &grading::document(&record, &graded, &metrics, shape))?;
             } else if grading.symlink_metadata().is_ok() {
-                // One that an earlier run left here would be taken for this run's.
+                // One that something else left here would be taken for this run's.
                 std::fs::remove_file(&grading)?;
             }
             let eval = Eval { id, name: &name };
@@ -132,10 +191,11 @@ fn part(results: &Results, cases: &[&CaseSummary], folder: &Path, shape: Shape) 
         // The script that makes a benchmark looks for the number here.
         if shape == Shape::SkillCreator {
             std::fs::create_dir_all(&eval)?;
-            put(&eval.join("eval_metadata.json"), &metadata)?;
+            files.put(eval.join("eval_metadata.json"), &metadata)?;
         }
     }
-    put(&folder.join("benchmark.json"), &benchmark.document(shape))
+    std::fs::create_dir_all(folder)?;
+    files.put(folder.join("benchmark.json"), &benchmark.document(shape))
 }
 
 /// Where a run's files go. agentskills.io has one run of each eval; more of them get folders.
@@ -175,24 +235,20 @@ fn name<'r>(results: &Results, questions: &Questions<'r>, case: &CaseSummary) ->
 }
 
 /// What the agent said last and what it wrote, as far as it was kept.
-fn copy_outputs(trial: &Path, to: &Path) -> std::io::Result<()> {
+fn copy_outputs(trial: &Path, to: &Path, files: &mut Files) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
-    let files = trial.join("files");
+    let kept = trial.join("files");
     let said = trial.join("output.txt");
     if said.is_file() {
-        std::fs::copy(&said, to.join(free_name(&files)))?;
+        files.copy(&said, to.join(free_name(&kept)))?;
     }
-    for entry in ignore::WalkBuilder::new(&files).standard_filters(false).follow_links(false).build() {
+    for entry in ignore::WalkBuilder::new(&kept).standard_filters(false).follow_links(false).build() {
         let Ok(entry) = entry else { continue };
         let is_file = entry.file_type().is_some_and(|kind| kind.is_file());
-        let Some(below) = entry.path().strip_prefix(&files).ok().filter(|_| is_file) else { continue };
+        let Some(below) = entry.path().strip_prefix(&kept).ok().filter(|_| is_file) else { continue };
         // What the agent put into a folder for outputs is in this one, unless it used the name twice.
-        let inner = below.strip_prefix("outputs").ok().filter(|inner| !files.join(inner).exists());
-        let target = to.join(inner.unwrap_or(below));
-        if let Some(folder) = target.parent() {
-            std::fs::create_dir_all(folder)?;
-        }
-        std::fs::copy(entry.path(), target)?;
+        let inner = below.strip_prefix("outputs").ok().filter(|inner| !kept.join(inner).exists());
+        files.copy(entry.path(), to.join(inner.unwrap_or(below)))?;
     }
     Ok(())
 }
@@ -208,8 +264,4 @@ fn free_name(files: &Path) -> String {
 fn file_name(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
     name.chars().take(60).map(plain).collect()
-}
-
-fn put(path: &Path, document: &Value) -> std::io::Result<()> {
-    std::fs::write(path, format!("{document:#}\n"))
 }
