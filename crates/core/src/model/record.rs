@@ -190,11 +190,12 @@ impl TrialRecord {
         self.is_conclusive() && !self.checks.iter().any(of_that_run)
     }
 
-    /// Whether the skill fired; `None` where this run cannot tell. A skill that could not be seen did not
-    /// refuse to fire.
+    /// Whether the skill was activated; `None` where this run cannot tell. A skill that could not be seen did not
+    /// refuse. A run that broke off tells one thing only: that a skill was activated which must not be.
     pub fn observed_firing(&self) -> Option<bool> {
-        let tells =
-            self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)));
+        let is_wrong = self.expect == Some(Expect::MustNot) && self.fired == Some(true);
+        let tells = (self.ended.can_be_marked() || is_wrong)
+            && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)));
         self.fired.filter(|_| tells)
     }
 
@@ -214,10 +215,16 @@ impl TrialRecord {
     }
 
     /// The verdict of a trial: the run must have finished, and then the case's rule decides.
-    /// A trial without anything that could fail is not a pass.
+    /// A trial without anything that could fail is not a pass. A run that broke off has failed where a required
+    /// check found so already, and is not scored otherwise.
     pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {
         if !observation.ended.can_be_marked() {
-            return Verdict::NotScored(Why::Ended(observation.ended));
+            let has_failed = checks.iter().any(|check| check.required && check.verdict == Verdict::Fail);
+            return if has_failed {
+                Verdict::Fail
+            } else {
+                Verdict::NotScored(Why::Ended(observation.ended))
+            };
         }
         let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let judged = match rule {

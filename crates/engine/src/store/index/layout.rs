@@ -7,7 +7,7 @@ use rusqlite::{Connection, ErrorCode, OptionalExtension, TransactionBehavior};
 
 /// The version of the tables below. A file of an older version is emptied and filled again: all it
 /// holds can be read from the run directories.
-const VERSION: i64 = 8;
+const VERSION: i64 = 9;
 
 /// A verdict is 1, 0, or NULL for no answer, so that `avg` is a rate over those that can tell and
 /// nothing can count an absent answer by mistake.

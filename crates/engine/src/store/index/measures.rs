@@ -75,31 +75,28 @@ impl Metric {
     /// the skill, no activation can be wrong.
     fn needs(self) -> &'static str {
         match self {
-            Metric::Precision => "ended = 'finished' AND expect = 'must_not' AND fired IS NOT NULL",
+            Metric::Precision => "expect = 'must_not' AND fired IS NOT NULL",
             _ => "1",
         }
     }
 
-    /// A sum over trials and what it is divided by. Activation counts only where the agent came to
-    /// its end, as in a summary.
+    /// A sum over trials and what it is divided by. `fired` is empty where a run cannot tell, as in a summary.
     fn sums(self) -> (&'static str, &'static str) {
-        const TP: &str = "(ended = 'finished' AND expect = 'must' AND fired = 1)";
+        const TP: &str = "(expect = 'must' AND fired = 1)";
         match self {
             Metric::PassRate => ("verdict", "verdict IS NOT NULL"),
             Metric::CriteriaPassRate => ("criteria_passed", "criteria"),
             Metric::MeanScore => ("share_sum", "shares"),
-            Metric::Precision => {
-                (TP, "(ended = 'finished' AND expect IN ('must', 'must_not') AND fired = 1)")
-            }
-            Metric::Recall => (TP, "(ended = 'finished' AND expect = 'must' AND fired IS NOT NULL)"),
+            Metric::Precision => (TP, "(expect IN ('must', 'must_not') AND fired = 1)"),
+            Metric::Recall => (TP, "(expect = 'must' AND fired IS NOT NULL)"),
             Metric::F1 => (
-                "2 * (ended = 'finished' AND expect = 'must' AND fired = 1)",
+                "2 * (expect = 'must' AND fired = 1)",
                 // Twice the true positives, the false negatives and the false positives.
-                "(ended = 'finished') * ((expect = 'must') * (fired + 1) + (expect = 'must_not') * fired)",
+                "(expect = 'must') * (fired + 1) + (expect = 'must_not') * fired",
             ),
             Metric::Accuracy => (
-                "(ended = 'finished' AND ((expect = 'must' AND fired = 1) OR (expect = 'must_not' AND fired = 0)))",
-                "(ended = 'finished' AND expect IN ('must', 'must_not') AND fired IS NOT NULL)",
+                "((expect = 'must' AND fired = 1) OR (expect = 'must_not' AND fired = 0))",
+                "(expect IN ('must', 'must_not') AND fired IS NOT NULL)",
             ),
             Metric::Unscored => ("verdict IS NULL", "1"),
             Metric::Cost => ("cost_usd", "cost_usd IS NOT NULL"),
