@@ -215,3 +215,39 @@ echo '{\"type\":\"end\",\"ending\":\"finished\"}'
     assert!(annotations.contains("exited with code 7%0Arun 2 with own, without the skill"), "{annotations}");
     assert!(!report("text").contains("without the skill 0/2"));
 }
+
+/// Lists its workspace and says nothing else.
+const LISTING_AGENT: &str = r#"
+echo '{"type":"start","schema_version":1}'
+echo "{\"type\":\"text\",\"text\":\"$(find . -type f -printf '[%P]')\"}"
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+#[test]
+fn without_the_skill_a_project_that_is_the_skill_is_not_shown() {
+    let elsewhere = tempfile::tempdir().expect("a folder");
+    let agent = elsewhere.path().join("agent.sh");
+    std::fs::write(&agent, LISTING_AGENT).expect("written");
+    let native = "practicum: 1\nskill: ..\nrun: { agents: [own] }\ncases:\n  - { id: x, prompt: Speak up, files: [{ from: given.md, to: given.md }], checks: [{ contains: '[given.md]' }] }\n";
+    let project = Project::new(&[
+        ("SKILL.md", SKILL),
+        ("references/sounds.md", "kee-ow"),
+        ("evals/given.md", "given"),
+        ("evals/e.practicum.yaml", native),
+    ]);
+    let (path, decoder) = (agent.display(), "decoder = \"practicum-jsonl\"");
+    let config = format!(
+        "sandbox = \"off\"\n[agents.own]\ncommand = [\"/bin/bash\", \"{path}\", \"{{prompt}}\"]\n{decoder}\n"
+    );
+    project.write("practicum.toml", &config);
+    for (arm, staged) in [("without", false), ("with", true)] {
+        let ran = project.run(&["run", "evals", "--arm", arm, "--no-cache"]).exits(0);
+        assert!(ran.stderr.contains("is itself the skill under test"), "{arm}: {}", ran.stderr);
+        let run = std::fs::read_dir(project.path().join(".practicum/runs")).expect("runs").flatten();
+        let latest = run.map(|run| run.path()).max().expect("a run").join("trials");
+        let trial = std::fs::read_dir(latest).expect("trials").flatten().next().expect("a trial").path();
+        let said = std::fs::read_to_string(trial.join("output.txt")).expect("an output");
+        assert_eq!(said.contains("[.agents/skills/gull/references/sounds.md]"), staged, "{arm}: {said}");
+        assert!(!said.contains("[SKILL.md]") && !said.contains("[references/"), "{arm}: {said}");
+    }
+}

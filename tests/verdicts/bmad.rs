@@ -286,3 +286,37 @@ fn an_expected_output_beside_triggers_is_not_scored_as_another_format_would() {
         assert_eq!(checked["files"][0]["dialect"], "skill-creator", "{checked}");
     }
 }
+
+/// Crashes in two of three runs, after it has activated the skill.
+const CRASHING_AGENT: &str = r#"
+skill=$(ls .agents/skills | head -1)
+echo "{\"type\":\"start\",\"schema_version\":1,\"skills\":[\"$skill\"]}"
+runs=$(cat "$0.runs" 2>/dev/null || echo 0); echo $((runs + 1)) > "$0.runs"
+if [ "$runs" != 0 ]; then echo "{\"type\":\"skill\",\"name\":\"$skill\"}"; exit 3; fi
+echo '{"type":"end","ending":"finished"}'
+"#;
+
+#[test]
+fn an_activation_before_a_crash_is_not_counted_in_one_place_and_not_in_another() {
+    for (wanted, code, row, counts, outcomes) in [
+        (false, 1, "fired 2/3", "0 tp 2 fp 1 tn 0 fn", ["tn", "fp", "fp"]),
+        (true, 1, "fired 0/1", "0 tp 0 fp 0 tn 1 fn, 2 cannot tell", ["fn", "error", "error"]),
+    ] {
+        let triggers = format!(r#"[{{"query": "Tell me more", "should_trigger": {wanted}}}]"#);
+        let project = project(&[("agent.sh", CRASHING_AGENT), ("evals/brief/triggers.json", &triggers)]);
+        let words = ["run", "skills/brief", "--agent", "own", "--no-probe", "--jobs", "1"];
+        let ran = project.run(&words).exits(code);
+        assert!(ran.stdout.contains(row) && ran.stdout.contains(counts), "{wanted}: {}", ran.stdout);
+        let report = project.run(&["report", "--format", "activation"]).exits(0).json();
+        let results = report["results"].as_array().expect("results").iter();
+        let found: Vec<&str> = results.map(|run| run["outcome"].as_str().expect("an outcome")).collect();
+        assert_eq!(found, outcomes, "{wanted}");
+        let fired: u64 = outcomes.iter().filter(|outcome| **outcome == "fp").count() as u64;
+        let summary = std::fs::read_to_string(project.only_run().join("summary.json")).expect("a summary");
+        let summary: serde_json::Value = serde_json::from_str(&summary).expect("JSON");
+        assert_eq!(summary["cases"][0]["fired"]["yes"], fired, "{wanted}: {summary:#}");
+        assert_eq!(summary["activation"]["fp"], fired, "{wanted}: {summary:#}");
+        let rows = project.run(&["report", "--format", "csv"]).exits(0).stdout;
+        assert_eq!(rows.matches("must_not,true,fp").count() as u64, fired, "{wanted}: {rows}");
+    }
+}

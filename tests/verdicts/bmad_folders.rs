@@ -249,3 +249,152 @@ fn a_broken_file_that_is_not_selected_does_not_block_the_others() {
     assert!(ran.stdout.contains("A1"), "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stderr.contains("triggers.json"), "{}", ran.stderr);
 }
+
+#[test]
+fn evals_without_expectations_beside_overlays_are_not_skill_creator_s() {
+    let evals = r#"{"evals": [{"id": 1, "prompt": "Write it.", "expected_output": "A short brief."}]}"#;
+    for (overlay, expected) in [
+        ("evals/brief/setup/a.md", "bmad"),
+        ("evals/brief/1/setup/a.md", "bmad"),
+        ("evals/setup/a.md", "bmad"),
+        ("evals/brief/files/a.md", "skill-creator"),
+    ] {
+        let project = project(&[("evals/brief/evals.json", evals), (overlay, "a")]);
+        let checked = project.run(&["check", "evals/brief/evals.json", "--json"]).json();
+        assert_eq!(checked["files"][0]["dialect"], expected, "{overlay}: {checked}");
+    }
+}
+
+const OTHER: &str = r#"{"evals": [{"id": "Z", "prompt": "Distil it.", "expectations": ["It is shorter"]}]}"#;
+
+#[test]
+fn an_overlay_does_not_vanish_because_a_file_in_it_is_called_like_evals() {
+    for name in ["evals.json", "cases.json", "triggers.json"] {
+        let path = format!("evals/setup/{name}");
+        let files = [("evals/brief/evals.json", EVALS), ("evals/setup/base.md", "base"), (&path, OTHER)];
+        let (said, staged) = staged(&project(&files), &["skills/brief"]);
+        assert!(staged.contains("[base.md]") && staged.contains(&format!("[{name}]")), "{name}: {staged}");
+        assert!(said.contains("the overlay evals/setup is laid into the workspaces"), "{name}: {said}");
+        // What is staged is not said to be left out.
+        assert!(
+            said.contains(&format!(
+                "1 eval file in a folder that a case gives to agents is staged: evals/setup/{name}"
+            )),
+            "{name}: {said}"
+        );
+        assert!(!said.contains("eval file beside those of this run"), "{name}: {said}");
+    }
+    // The evals of a skill that is called setup are no overlay.
+    let skill = SKILL.replace("brief", "setup");
+    let project = project(&[
+        ("evals/brief/evals.json", EVALS),
+        ("evals/setup/evals.json", OTHER),
+        ("skills/setup/SKILL.md", &skill),
+    ]);
+    let (said, staged) = staged(&project, &["skills/brief"]);
+    assert!(!staged.contains("evals.json") && !said.contains("the overlay"), "{said}{staged}");
+}
+
+#[test]
+fn evals_that_are_staged_from_an_overlay_are_not_said_to_be_left_out() {
+    let native = "practicum: 1\nskill: skills/brief\nrun: { agents: [own] }\ncases:\n  - { id: x, prompt: Go on, overlays: [more], checks: [{ contains: '[' }] }\n";
+    let project = project(&[("e.practicum.yaml", native), ("more/odd.json", OTHER), ("more/a.md", "a")]);
+    let (said, staged) = staged(&project, &["e.practicum.yaml"]);
+    // The overlay lies in the project, whose copy has no evals.
+    assert!(staged.contains("[odd.json]") && !staged.contains("[more/odd.json]"), "{staged}");
+    assert!(!said.contains("are not staged") && !said.contains("is not staged"), "{said}");
+    assert!(said.contains("gives to agents is staged: more/odd.json"), "{said}");
+}
+
+#[test]
+fn credentials_in_the_skill_or_an_overlay_do_not_reach_an_agent() {
+    let project = project(&[
+        ("evals/brief/evals.json", EVALS),
+        ("skills/brief/.env", "KEY=1"),
+        ("skills/brief/scripts/id_rsa", "key"),
+        ("evals/setup/.env.local", "KEY=1"),
+        ("evals/brief/setup/server.pem", "key"),
+        ("evals/brief/A1/setup/conf/.npmrc", "//r/:_authToken=a"),
+        ("evals/brief/A1/setup/ok.md", "ok"),
+    ]);
+    let (said, staged) = staged(&project, &["skills/brief"]);
+    assert!(staged.contains("[ok.md]"), "{staged}");
+    for secret in [".env", "id_rsa", "server.pem", ".npmrc"] {
+        assert!(!staged.contains(secret), "{secret}: {staged}");
+    }
+    assert!(said.contains("5 files or folders of credentials are not staged"), "{said}");
+}
+
+/// Copies of the evals in other formats, of which none is called like evals.
+#[test]
+fn a_copy_of_the_evals_in_another_format_does_not_show_an_agent_the_answers() {
+    let yaml = "skill_name: brief\nevals:\n- id: A1\n  prompt: >-\n    Run headless. Write\n    a brief.\n  expectations:\n  - The file brief.md exists\n";
+    let line = r#"{"id": "A1", "prompt": "Run headless. Write a brief.", "expectations": ["The file brief.md exists"]}"#;
+    let large = EVALS.replacen('{', &format!("{{\"notes\": \"{}\", ", "x".repeat(2 << 20)), 1);
+    let other_large = OTHER.replacen('{', &format!("{{\"notes\": \"{}\", ", "x".repeat(2 << 20)), 1);
+    let copies: [(&str, &str); 10] = [
+        ("docs/a.jsonl", &format!("{{\"id\": 0}}\n{line}\n")),
+        ("docs/b.yaml", yaml),
+        ("docs/c.md", &format!("# Evals\n\n```json\n{EVALS}\n```\n")),
+        ("docs/d.md", &format!("# Evals\n\n```yaml\n{yaml}```\n")),
+        ("docs/e.md", "## A1\n\n> Run *headless*.\n> Write a brief.\n\n- The file `brief.md` exists\n"),
+        ("docs/f.csv", "id,prompt,wanted\nA1,\"Run headless. Write a brief.\",The file brief.md exists\n"),
+        ("docs/g.data", &large),
+        ("docs/h.data", &other_large),
+        ("skills/brief/references/i.md", &format!("~~~\n{EVALS}\n~~~\n")),
+        ("docs/j.yaml", "- query: Write me one\n  should_trigger: true\n"),
+    ];
+    let project = project(&copies);
+    for (path, text) in [
+        ("evals/brief/evals.json", EVALS),
+        // Only a question, only an answer, an example for others, and data.
+        ("docs/keep-1.md", "You may say: Run headless. Write a brief."),
+        ("docs/keep-2.md", "In the end the file brief.md exists."),
+        ("skills/brief/references/keep-3.md", &format!("```json\n{OTHER}\n```\n")),
+        ("docs/keep-4.jsonl", "{\"prompt\": \"a\"}\n{\"answer\": \"b\"}\n"),
+        ("docs/keep-5.yaml", "jobs:\n  prompt: a\n  rubric: b\n"),
+        ("packed/k.json", EVALS),
+        ("packed/l.yaml", yaml),
+        ("packed/keep-6.txt", "nothing"),
+    ] {
+        project.write(path, text);
+    }
+    let pack = "gzip -r packed && tar -czf docs/m.tgz evals/brief && tar -cf docs/n.tar evals/brief";
+    let packed = std::process::Command::new("sh").args(["-c", pack]).current_dir(project.path()).status();
+    assert!(packed.expect("sh").success());
+    let (said, files) = staged(&project, &["skills/brief"]);
+    for (path, _) in copies {
+        assert!(!files.contains(&format!("[{path}]")) && !files.contains("/i.md"), "{path}: {files}");
+    }
+    for left_out in ["k.json", "l.yaml", "m.tgz", "n.tar"] {
+        assert!(!files.contains(left_out), "{left_out}: {files}");
+    }
+    for kept in ["keep-1", "keep-2", "keep-3", "keep-4", "keep-5", "keep-6.txt.gz"] {
+        assert!(files.contains(kept), "{kept}: {files}");
+    }
+    assert!(said.contains("14 eval files beside those of this run are not staged"), "{said}");
+}
+
+#[test]
+fn reports_that_are_packed_or_pasted_do_not_show_an_agent_the_answers() {
+    let project = project(&[("evals/brief/evals.json", EVALS), ("docs/guide.md", "Guide.")]);
+    let (_, first) = staged(&project, &["skills/brief"]);
+    let shown = project.run(&["show", "latest", "A1"]).exits(0).stdout;
+    let summary = project.run(&["report", "--format", "md"]).exits(0).stdout;
+    let junit = project.run(&["report", "--format", "junit"]).exits(0).stdout;
+    // A clone has no records, so that only the content tells.
+    std::fs::remove_dir_all(project.path().join(".practicum")).expect("removed");
+    for (path, text) in [
+        ("docs/a.md", &format!("# Results\n\n```\n$ practicum show latest A1\n{shown}```\n\nThat is all.\n")),
+        ("docs/b.log", &shown),
+        ("packed/c.txt", &shown),
+        ("packed/d.md", &summary),
+        ("packed/e.xml", &junit),
+    ] {
+        project.write(path, text);
+    }
+    let packed = std::process::Command::new("gzip").arg("-r").arg(project.path().join("packed")).status();
+    assert!(packed.expect("gzip").success());
+    let (said, files) = staged(&project, &["skills/brief"]);
+    assert_eq!(files, first, "{said}");
+}

@@ -336,3 +336,40 @@ n=$(wc -l <\"$COUNT\")
     // And again: the new grading is graded as the run was.
     project.run(&["grade", "latest", "--json"]).exits(1);
 }
+
+#[test]
+fn a_copied_project_is_not_run_again_for_the_times_of_its_files() {
+    let native = suite(&[
+        "{ id: y, prompt: good day, overlays: [over], files: [{ from: given, to: given }], checks: [{ contains: good }] }",
+    ]);
+    let native = native.replace("workspace: empty", "workspace: project");
+    let project = project(&[
+        ("e.practicum.yaml", &native),
+        ("over/o.md", "o"),
+        ("given/g.md", "g"),
+        ("docs/a.md", "a"),
+        ("evals/brief/evals.json", "{}"),
+    ]);
+    project.run(&["run", "e.practicum.yaml"]).exits(0);
+    let copy = tempfile::tempdir().expect("a folder");
+    let root = copy.path().join("copy");
+    let copied = std::process::Command::new("cp").arg("-r").arg(project.path()).arg(&root).status();
+    assert!(copied.expect("cp").success());
+    let run = || {
+        let mut command = project.practicum(&["run", "e.practicum.yaml"]);
+        crate::common::Ran::of(command.current_dir(&root).output().expect("practicum")).exits(0).stderr
+    };
+    for file in files_below(&root).iter().filter(|file| !file.starts_with(root.join(".practicum"))) {
+        let file = std::fs::File::options().append(true).open(file).expect("opened");
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("an older time");
+    }
+    assert!(run().contains("3 reuse, 0 run"), "a copy with other times");
+    // Content of the same length and time decides.
+    for changed in ["docs/a.md", "over/o.md", "given/g.md"] {
+        std::fs::write(root.join(changed), "b").expect("written");
+        let file = std::fs::File::options().append(true).open(root.join(changed)).expect("opened");
+        file.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("the same time");
+        assert!(!run().contains("reuse"), "{changed}");
+        assert!(run().contains("3 reuse, 0 run"), "{changed}");
+    }
+}

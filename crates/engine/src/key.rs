@@ -4,6 +4,7 @@
 //! repeat each other. Never: runs anything.
 
 use std::collections::{BTreeMap, HashMap};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -18,7 +19,7 @@ use practicum_skills::project_files::ProjectFiles;
 use practicum_skills::skill::{self, Skill};
 
 /// Bump when the meaning of a result changes without any of its inputs changing.
-const GENERATION: u32 = 5;
+const GENERATION: u32 = 6;
 
 /// Keys for the trials of a plan. Whatever several trials share is read once.
 pub struct Keys<'k> {
@@ -175,12 +176,8 @@ impl<'k> Keys<'k> {
         if path.is_dir() {
             return self.folder(path);
         }
-        let read = || {
-            // Reading a pipe or a device would never end.
-            let bytes = if path.is_file() { std::fs::read(path).unwrap_or_default() } else { Vec::new() };
-            let mode = path.metadata().map_or(0, |metadata| metadata.mode());
-            Digest::of_parts([format!("{mode:o}").as_bytes(), bytes.as_slice()])
-        };
+        // A link that a case names is what it leads to.
+        let read = || digest_of_file(&path.canonicalize().unwrap_or_else(|_| path.to_owned()));
         self.files.entry(path.to_owned()).or_insert_with(read).clone()
     }
 
@@ -189,7 +186,7 @@ impl<'k> Keys<'k> {
         let read = || {
             let files = staged_of_folder(folder, self.hidden);
             let files = files.filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
-            digest_of_stamps(folder, files.map(ignore::DirEntry::into_path))
+            digest_of_files(folder, files.map(ignore::DirEntry::into_path))
         };
         self.folders.entry(folder.to_owned()).or_insert_with(read).clone()
     }
@@ -200,26 +197,55 @@ impl<'k> Keys<'k> {
         let names = skills.iter().map(|skill| skill.name.clone()).collect();
         let read = || {
             let ProjectFiles { files, .. } = staged_of_project(project, self.hidden, skills, None);
-            digest_of_stamps(project, files.iter().map(|path| project.join(path)))
+            digest_of_files(project, files.iter().map(|path| project.join(path)))
         };
         self.projects.entry((project.clone(), names)).or_insert_with(read).clone()
     }
 }
 
-/// Files below a folder by names, sizes and times. Cheaper than their content, and wrong only towards running once
-/// more. Where the folder lies decides nothing: a project may be moved.
-fn digest_of_stamps(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Digest {
-    let named = |path: PathBuf| stamp_as(path.strip_prefix(folder).unwrap_or(&path), &path);
-    let mut stamps: Vec<String> = paths.filter_map(named).collect();
-    stamps.sort();
-    Digest::of_parts(stamps.iter().map(String::as_bytes))
+/// The digest of files below a folder, by their names and contents. Neither their times nor where the folder lies
+/// decide: a project may be copied, cloned or moved.
+fn digest_of_files(folder: &Path, paths: impl Iterator<Item = PathBuf>) -> Digest {
+    let named = |path: PathBuf| {
+        let name = path.strip_prefix(folder).unwrap_or(&path).display().to_string();
+        format!("{name}\n{}", digest_of_file(&path))
+    };
+    let mut files: Vec<String> = paths.map(named).collect();
+    files.sort();
+    Digest::of_parts(files.iter().map(String::as_bytes))
 }
 
-/// The files outside the workspace that a script names by a whole path, with their sizes and times. A check that
-/// runs one decides otherwise when the file is another.
+/// So much of a file is read at once.
+const PIECE: usize = 1024 * 1024;
+
+/// The digest of what a file holds and whether it can be executed, or of where a link leads.
+fn digest_of_file(path: &Path) -> Digest {
+    if let Ok(target) = std::fs::read_link(path) {
+        return Digest::of_parts([b"link".as_slice(), target.as_os_str().as_encoded_bytes()]);
+    }
+    let mut parts = Vec::new();
+    // Reading a pipe or a device would never end.
+    if let Ok(metadata) = path.metadata()
+        && metadata.is_file()
+        && let Ok(mut file) = std::fs::File::open(path)
+    {
+        let can_be_executed = metadata.mode() & 0o111 != 0;
+        parts.push(Digest::of(if can_be_executed { b"program" } else { b"file" }));
+        let mut piece = Vec::with_capacity(PIECE);
+        while let Ok(1..) = (&mut file).take(PIECE as u64).read_to_end(&mut piece) {
+            parts.push(Digest::of(&piece));
+            piece.clear();
+        }
+    }
+    Digest::of_parts(parts.iter().map(|part| part.as_str().as_bytes()))
+}
+
+/// The files outside the workspace that a script names by a whole path, with what they hold. A check that runs one
+/// decides otherwise when the file is another.
 fn named_files(script: &str) -> Vec<String> {
     let words = script.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=:\\".contains(c));
-    words.filter(|word| word.starts_with('/')).filter_map(|word| stamp(Path::new(word))).collect()
+    let files = words.filter(|word| word.starts_with('/') && Path::new(word).is_file());
+    files.map(|file| format!("{file}\n{}", digest_of_file(Path::new(file)))).collect()
 }
 
 /// Variables with what they are set to.
@@ -228,19 +254,11 @@ fn values(names: &[String], env: &BTreeMap<String, String>) -> String {
     set.collect::<Vec<String>>().join("\n")
 }
 
+/// A program's place, size and time: reading it would take long, and it is installed rather than copied.
 fn stamp(path: &Path) -> Option<String> {
-    stamp_as(path, path)
-}
-
-/// A file's size and time under the name that counts for it.
-fn stamp_as(name: &Path, path: &Path) -> Option<String> {
     let metadata = path.symlink_metadata().ok()?;
-    let (path, mode) = (name.display(), metadata.mode());
-    if metadata.is_file() && metadata.len() == 0 {
-        // When it was emptied does not matter: `practicum run | tee FILE` empties it each time.
-        return Some(format!("{path}\n{mode:o}\nempty"));
-    }
-    Some(format!("{path}\n{mode:o}\n{}\n{}.{}", metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    let (mode, length, time) = (metadata.mode(), metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
+    Some(format!("{}\n{mode:o}\n{length}\n{}.{}", path.display(), time.0, time.1))
 }
 
 /// A case as a native file in the project's folder would say it. Where its skill and the project lie does not matter;

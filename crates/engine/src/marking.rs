@@ -162,24 +162,32 @@ impl Sheet<'_> {
     /// What code alone can say; `None` for what only a judge can.
     pub fn decide(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
         if !seen.ended.can_be_marked() {
-            return vec![Some(Finding::not_scored(Why::Ended(seen.ended))); self.checks.len()];
+            let broken_off = || Finding::not_scored(Why::Ended(seen.ended));
+            let known = |check: &&Check| {
+                self.mark_activation(check, seen).filter(|finding| finding.verdict == Verdict::Fail)
+            };
+            return self.checks.iter().map(|check| known(check).or_else(|| Some(broken_off()))).collect();
         }
         let mut findings = score::mark(&self.checks, seen, workspace, self.leave);
-        let names = self.names();
         for (check, finding) in self.checks.iter().zip(&mut findings) {
-            if let CheckKind::Activation(activation) = &check.kind
-                && activation.by == By::Observed
-            {
-                let told = self.is_told(&activation.skills, seen);
-                let untold = || Finding::not_scored(Why::CheckFailed(INVOKED.to_owned()));
-                let found = || score::mark_activation(activation, seen, &names);
-                *finding = Some(if told { found() } else { untold() });
+            if let Some(found) = self.mark_activation(check, seen) {
+                *finding = Some(found);
             }
             if let CheckKind::Judged(judged) = &check.kind {
                 *finding = missing_text(check, judged.scale, seen, workspace);
             }
         }
         findings
+    }
+
+    /// What was seen of the skills that a check of activation is about. `None` for other checks, and for those of
+    /// which a model is asked.
+    fn mark_activation(&self, check: &Check, seen: &Observation) -> Option<Finding> {
+        let CheckKind::Activation(activation) = &check.kind else { return None };
+        let told = self.is_told(&activation.skills, seen);
+        let untold = || Finding::not_scored(Why::CheckFailed(INVOKED.to_owned()));
+        let found = || score::mark_activation(activation, seen, &self.names());
+        (activation.by == By::Observed).then(|| if told { found() } else { untold() })
     }
 
     async fn judge(

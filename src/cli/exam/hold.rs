@@ -20,7 +20,7 @@ use crate::event::{Sink, Sinks};
 use crate::intake;
 use crate::key::Keys;
 use crate::model::{Base, SandboxMode, Suite};
-use crate::own_files::{self, FoundFiles, OwnFiles};
+use crate::own_files::{self, ContentKind, EvalTexts, OwnFiles};
 use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
 use crate::plan::{Plan, Planned};
 use crate::report::safe;
@@ -147,9 +147,10 @@ impl Carrying {
 /// Of more files than this only the number is told.
 const MOST_NAMED: usize = 5;
 
-/// What is not staged because of what it holds, in words.
+/// What is not staged because of what it holds, and what is staged though it holds evals, in words.
 fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
-    let FoundFiles { written, evals, results } = hidden.left_out();
+    let [written, evals, results] =
+        [ContentKind::Written, ContentKind::Evals, ContentKind::Results].map(|kind| hidden.left_out(kind));
     let named = |paths: &[PathBuf]| {
         let names = paths
             .iter()
@@ -161,17 +162,22 @@ fn left_out(hidden: &Hidden, project: &Path) -> Vec<String> {
             more => format!("{names} and {more} more"),
         }
     };
-    let credentials = hidden.credentials();
+    let (credentials, given) = (hidden.credentials(), hidden.given_evals());
     let told = [
-        (&credentials, "file or folder of credentials is", "files or folders of credentials are"),
-        (&written, "file that practicum wrote is", "files that practicum wrote are"),
-        (&evals, "eval file beside those of this run is", "eval files beside those of this run are"),
-        (&results, "file with results of evals is", "files with results of evals are"),
+        (&credentials, "file or folder of credentials is not", "files or folders of credentials are not"),
+        (&written, "file that practicum wrote is not", "files that practicum wrote are not"),
+        (&evals, "eval file beside those of this run is not", "eval files beside those of this run are not"),
+        (&results, "file with results of evals is not", "files with results of evals are not"),
+        (
+            &given,
+            "eval file in a folder that a case gives to agents is",
+            "eval files in folders that cases give to agents are",
+        ),
     ];
     let some = told.into_iter().filter(|(paths, ..)| !paths.is_empty());
     some.map(|(paths, one, many)| {
         let what = if paths.len() == 1 { one } else { many };
-        format!("{} {what} not staged: {}", paths.len(), named(paths))
+        format!("{} {what} staged: {}", paths.len(), named(paths))
     })
     .collect()
 }
@@ -250,6 +256,8 @@ impl Errand {
         let projects = self.plan.suites.iter().map(|planned| planned.project.as_path());
         let folders = self.folders_of_evals();
         let own = OwnFiles::around(projects.chain(skills).chain([self.project.as_path()]));
+        let evals = EvalTexts::of(self.plan.suites.iter().map(|planned| &planned.suite));
+        let own = own.and_copies_of(evals);
         Hidden::new(suites.chain(folders).chain(given.filter_map(absolute))).and_own(own)
     }
 

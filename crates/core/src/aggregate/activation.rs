@@ -70,7 +70,13 @@ impl Activity {
             return;
         }
         let fired = record.observed_firing();
-        self.count(expect, fired, &record.skills.about, &record.skills.activated);
+        self.count(
+            expect,
+            fired,
+            &record.skills.about,
+            &record.skills.activated,
+            record.ended.can_be_marked(),
+        );
         if fired.is_some() && !record.skills.about.is_empty() {
             self.route(record, expect);
         }
@@ -82,13 +88,21 @@ impl Activity {
         let Some(guess) = record.predicted.as_ref().filter(|_| with_skill) else { return };
         self.expect = Some(guess.expect);
         let chosen = guess.chosen.as_deref().unwrap_or_default();
-        self.count(guess.expect, guess.fires(), &guess.about, chosen);
+        self.count(guess.expect, guess.fires(), &guess.about, chosen, true);
     }
 
-    fn count(&mut self, expect: Expect, fired: Option<bool>, about: &[String], activated: &[String]) {
+    /// Counts a run. In one that did not finish, a skill that was not activated might have been later.
+    fn count(
+        &mut self,
+        expect: Expect,
+        fired: Option<bool>,
+        about: &[String],
+        activated: &[String],
+        finished: bool,
+    ) {
         self.all.add(expect, fired);
         for skill in about {
-            let own = fired.map(|_| activated.contains(skill));
+            let own = fired.map(|_| activated.contains(skill)).filter(|activated| *activated || finished);
             self.skills.entry(skill.clone()).or_default().add(expect, own);
         }
     }

@@ -145,7 +145,7 @@ impl CaseTally {
         self.activity.add(record);
         self.predicted.add_predicted(record);
         self.attempts.insert(record.attempt, Attempt::of(record));
-        match record.fired {
+        match record.observed_firing() {
             Some(true) => self.fired.yes += 1,
             Some(false) => self.fired.no += 1,
             None => self.fired.unknown += 1,

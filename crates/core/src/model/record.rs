@@ -206,15 +206,21 @@ impl TrialRecord {
         self.is_conclusive() && !self.checks.iter().any(of_that_run)
     }
 
-    /// Whether the skill fired; `None` where this run cannot tell. A skill that could not be seen did not
-    /// refuse to fire.
+    /// Whether the skill was activated; `None` where this run cannot tell. A skill that could not be seen did not
+    /// refuse. A run that broke off tells one thing only: that a skill was activated which must not be.
     pub fn observed_firing(&self) -> Option<bool> {
-        self.fired.filter(|_| self.is_valid())
+        let is_wrong = self.expect == Some(Expect::MustNot) && self.fired == Some(true);
+        self.fired.filter(|_| self.is_valid() || (is_wrong && self.has_valid_arm()))
     }
 
     /// Whether the agent came to its end and had the skills that it should have.
     fn is_valid(&self) -> bool {
-        self.ended.can_be_marked() && !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)))
+        self.ended.can_be_marked() && self.has_valid_arm()
+    }
+
+    /// Whether the agent had the skills that it should have.
+    fn has_valid_arm(&self) -> bool {
+        !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)))
     }
 
     /// What the trial says about activation. `None` where nobody asked, without the skill, where nothing can
@@ -240,10 +246,16 @@ impl TrialRecord {
     }
 
     /// The verdict of a trial: the run must have finished, and then the case's rule decides.
-    /// A trial without anything that could fail is not a pass.
+    /// A trial without anything that could fail is not a pass. A run that broke off has failed where a required
+    /// check found so already, and is not scored otherwise.
     pub fn verdict_of(observation: &Observation, checks: &[CheckResult], rule: PassRule) -> Verdict {
         if !observation.ended.can_be_marked() {
-            return Verdict::NotScored(Why::Ended(observation.ended));
+            let has_failed = checks.iter().any(|check| check.required && check.verdict == Verdict::Fail);
+            return if has_failed {
+                Verdict::Fail
+            } else {
+                Verdict::NotScored(Why::Ended(observation.ended))
+            };
         }
         let required = Verdict::all(checks.iter().filter(|check| check.required).map(|check| &check.verdict));
         let judged = match rule {

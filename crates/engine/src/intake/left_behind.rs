@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::stage::is_skill_under_test;
 use practicum_core::model::{Base, Suite};
 use practicum_skills::project_files::{ProjectFiles, is_credential};
 use practicum_skills::skill::{Form, Skill, leads_out, links_out};
@@ -23,6 +24,12 @@ impl ProjectNotices {
             .map(|skill| skill.folder().to_owned())
             .collect();
         let of_skill = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
+        if gets_it && is_skill_under_test(project, &suite.skills) {
+            return Some(format!(
+                "the project {} is itself the skill under test, so workspaces have no other copy of its files",
+                project.display()
+            ));
+        }
         let look = || {
             ProjectFiles::of(project, &|path, _| of_skill(path) && is_credential(path)).left_out_in_words()
         };

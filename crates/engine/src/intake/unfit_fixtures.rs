@@ -4,8 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 
-use practicum_core::model::{CheckKind, Fixture, Stimulus, Suite};
+use practicum_core::model::{Fixture, Suite};
 use practicum_core::tree::read_bounded;
+use practicum_skills::own_files::{EvalTexts, Unpacked};
 use practicum_skills::skill::{Form, SKILL_FILE, Skill, command_path, is_eval_file};
 
 /// Why fixtures of a suite cannot be staged, in words, by the ids of the cases.
@@ -20,12 +21,12 @@ pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
             told.entry(case.id.clone()).or_default().push(why);
         }
     }
-    let texts = EvalTexts::of(suite);
+    let known = EvalCopies::of(suite);
     let mut copies: BTreeMap<&Path, Option<String>> = BTreeMap::new();
     for case in &suite.cases {
         let given = case.room.files.iter().map(|fixture| &fixture.from).filter(|from| from.is_dir());
         for folder in case.room.overlays.iter().chain(given) {
-            let why = copies.entry(folder).or_insert_with(|| texts.why_unfit(folder));
+            let why = copies.entry(folder).or_insert_with(|| known.why_unfit(folder));
             told.entry(case.id.clone()).or_default().extend(why.clone());
         }
     }
@@ -36,41 +37,24 @@ pub fn unfit_fixtures(suite: &Suite) -> BTreeMap<String, Vec<String>> {
 /// A folder with more entries is not looked through to its end.
 const MOST_ENTRIES: usize = 20_000;
 
-/// A larger file in a folder for agents is no copy of evals.
+/// A larger file is not compared with eval files byte for byte.
 const LARGEST_COPY: u64 = 1024 * 1024;
 
-/// The texts by which a copy of a suite's evals is known.
-struct EvalTexts {
+/// What copies of a suite's evals are known by.
+struct EvalCopies {
     /// The eval files that lie beside each other, byte for byte.
     files: Vec<Vec<u8>>,
-    /// What the user says in the cases, as JSON and plain.
-    prompts: Vec<String>,
-    /// What a judge decides, as JSON and plain.
-    statements: Vec<String>,
+    texts: EvalTexts,
 }
 
-impl EvalTexts {
+impl EvalCopies {
     fn of(suite: &Suite) -> Self {
-        let both = |text: &str| {
-            let quoted = serde_json::Value::from(text).to_string();
-            [text.to_owned(), quoted.trim_matches('"').to_owned()]
-        };
-        let prompts = suite.cases.iter().flat_map(|case| match &case.stimulus {
-            Stimulus::Turns(turns) => turns.as_slice(),
-            Stimulus::SkillCommand { .. } => &[],
-        });
-        let checks = suite.cases.iter().flat_map(|case| &case.checks);
-        let statements = checks.filter_map(|check| match &check.kind {
-            CheckKind::Judged(judged) => Some(judged.statement.as_str()),
-            CheckKind::Exact(_) | CheckKind::Sections(_) | CheckKind::Activation(_) => None,
-        });
         let folder = suite.origin.path.parent().unwrap_or(Path::new(""));
         let beside = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
         let evals = beside.filter(|path| is_eval_file(path)).chain([suite.origin.path.clone()]);
         Self {
             files: evals.filter_map(|path| read_bounded(&path, LARGEST_COPY).ok()).collect(),
-            prompts: prompts.flat_map(|prompt| both(prompt)).collect(),
-            statements: statements.flat_map(both).collect(),
+            texts: EvalTexts::of([suite]),
         }
     }
 
@@ -84,13 +68,9 @@ impl EvalTexts {
     }
 
     fn is_copy(&self, file: &Path) -> bool {
-        let Ok(bytes) = read_bounded(file, LARGEST_COPY) else { return false };
-        if self.files.contains(&bytes) && !bytes.is_empty() {
-            return true;
-        }
-        let text = String::from_utf8_lossy(&bytes);
-        let has = |texts: &[String]| texts.iter().any(|known| text.contains(known.as_str()));
-        has(&self.prompts) && (has(&self.statements) || text.contains("should_trigger"))
+        let file = Unpacked::new(file);
+        let bytes = file.head(LARGEST_COPY).unwrap_or_default();
+        self.files.contains(&bytes) && !bytes.is_empty() || self.texts.are_in(&file)
     }
 }
 

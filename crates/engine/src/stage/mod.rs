@@ -13,7 +13,7 @@ mod view;
 use std::path::{Path, PathBuf};
 
 pub use changes::{Snapshot, captured, worked_on};
-pub use project::{Hidden, staged_of_folder, staged_of_project};
+pub use project::{Hidden, is_skill_under_test, staged_of_folder, staged_of_project};
 pub use rooms::{Rooms, remove};
 pub use view::FolderView;
 

@@ -1,4 +1,4 @@
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 
 use super::{StageError, layers};
 use practicum_core::model::SkillRef;
-use practicum_skills::own_files::{FoundFiles, OwnFiles};
+use practicum_skills::own_files::{ContentKind, OwnFiles};
 use practicum_skills::project_files::{ProjectFiles, is_credential, is_version_control};
 use practicum_skills::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 
@@ -16,8 +16,18 @@ use practicum_skills::skill::{Form, SKILL_FILE, Skill, is_eval_file, leads_out};
 pub struct Hidden {
     paths: HashSet<PathBuf>,
     own: Arc<OwnFiles>,
-    /// Keys and passwords that were found in skills and in folders that evals give to agents.
-    credentials: Arc<Mutex<BTreeSet<PathBuf>>>,
+    found: Arc<Mutex<FoundFiles>>,
+}
+
+/// What was found while files were chosen for agents.
+#[derive(Debug, Default)]
+struct FoundFiles {
+    /// Keys and passwords in skills and in folders that evals give to agents.
+    credentials: BTreeSet<PathBuf>,
+    /// Files that were left out because of what they hold.
+    left_out: BTreeMap<PathBuf, ContentKind>,
+    /// Evals, and results of evals, in folders that evals give to agents.
+    given: BTreeSet<PathBuf>,
 }
 
 impl Hidden {
@@ -41,33 +51,66 @@ impl Hidden {
     /// Whether an agent must not see a file of the project because of evals. What else is left out of a project,
     /// `ProjectFiles` knows.
     fn covers_in_project(&self, path: &Path) -> bool {
-        is_eval_file(path) || self.paths.contains(path) || self.own.has_or_is_evals(path)
+        is_eval_file(path) || self.paths.contains(path) || {
+            let kind = self.own.kind(path);
+            kind != ContentKind::Other && self.leave_out(path, kind)
+        }
     }
 
     /// Whether an agent must not see a file in a folder that its case gives to it. Such a folder may hold evals
     /// and a history, but neither what this program wrote nor keys and passwords, unless the case names exactly
     /// that folder of credentials.
     pub fn covers_in_given(&self, folder: &Path, path: &Path) -> bool {
-        self.own.has(path) || !is_credential(folder) && self.is_credential(path)
+        let kind = self.own.kind(path);
+        if kind == ContentKind::Written {
+            return self.leave_out(path, kind);
+        }
+        let is_left_out = !is_credential(folder) && self.is_credential(path);
+        let is_evals = kind != ContentKind::Other || path.is_file() && is_eval_file(path);
+        if is_evals && !is_left_out {
+            self.note(|found| found.given.insert(path.to_owned()));
+        }
+        is_left_out
+    }
+
+    /// Remembers that a file is left out because of what it holds. Always true.
+    fn leave_out(&self, path: &Path, kind: ContentKind) -> bool {
+        if !path.is_dir() {
+            self.note(|found| found.left_out.insert(path.to_owned(), kind));
+        }
+        true
     }
 
     fn is_credential(&self, path: &Path) -> bool {
-        let found = is_credential(path);
-        if found && let Ok(mut credentials) = self.credentials.lock() {
-            credentials.insert(path.to_owned());
+        let is_credential = is_credential(path);
+        if is_credential {
+            self.note(|found| found.credentials.insert(path.to_owned()));
         }
-        found
+        is_credential
+    }
+
+    fn note<T>(&self, add: impl FnOnce(&mut FoundFiles) -> T) {
+        if let Ok(mut found) = self.found.lock() {
+            add(&mut found);
+        }
     }
 
     /// The files and folders of credentials that were left out of skills and of folders that cases give.
     pub fn credentials(&self) -> Vec<PathBuf> {
-        self.credentials.lock().map(|found| found.iter().cloned().collect()).unwrap_or_default()
+        self.found.lock().map(|found| found.credentials.iter().cloned().collect()).unwrap_or_default()
     }
 
-    /// The files that were left out because of what they hold, and not by their names or because this run
-    /// is about them.
-    pub fn left_out(&self) -> FoundFiles {
-        self.own.found()
+    /// The files of this kind that no agent is given because of what they hold, and not by their names or because
+    /// this run is about them.
+    pub fn left_out(&self, kind: ContentKind) -> Vec<PathBuf> {
+        let Ok(found) = self.found.lock() else { return Vec::new() };
+        let of_kind = found.left_out.iter().filter(|(path, is)| **is == kind && !found.given.contains(*path));
+        of_kind.map(|(path, _)| path.clone()).collect()
+    }
+
+    /// The files of evals that agents are given, because they lie in a folder that a case gives to them.
+    pub fn given_evals(&self) -> Vec<PathBuf> {
+        self.found.lock().map(|found| found.given.iter().cloned().collect()).unwrap_or_default()
     }
 }
 
@@ -89,6 +132,11 @@ pub fn copy(project: &Path, folder: &Path, hidden: &Hidden, skills: &[SkillRef])
     Ok(())
 }
 
+/// Whether a project is itself a skill under test. Then all in it is the skill's, and nothing of it is copied.
+pub fn is_skill_under_test(project: &Path, skills: &[SkillRef]) -> bool {
+    UnderTest::of(skills).has(project, true)
+}
+
 /// What is staged of a project, for those who copy it and for those who ask whether it has changed: all but
 /// the workspace that it is staged in, should that lie in the project.
 pub fn staged_of_project(
@@ -98,6 +146,9 @@ pub fn staged_of_project(
     workspace: Option<&Path>,
 ) -> ProjectFiles {
     let under_test = UnderTest::of(skills);
+    if under_test.has(project, true) {
+        return ProjectFiles::default();
+    }
     ProjectFiles::of(project, &|path, is_folder| {
         Some(path) == workspace || under_test.has(path, is_folder) || hidden.covers_in_project(path)
     })
@@ -153,7 +204,12 @@ impl UnderTest {
     fn has(&self, path: &Path, is_folder: bool) -> bool {
         match is_folder {
             true => is_skill_named(path, &self.names),
-            false => self.commands.iter().any(|command| path.ends_with(command)),
+            false => {
+                let is_skill_file = path.file_name().is_some_and(|name| name == SKILL_FILE);
+                let folder = path.parent().filter(|_| is_skill_file);
+                folder.is_some_and(|folder| is_skill_named(folder, &self.names))
+                    || self.commands.iter().any(|command| path.ends_with(command))
+            }
         }
     }
 }

@@ -260,15 +260,18 @@ pub(super) fn base_overlays(folder: &Path) -> Vec<PathBuf> {
     let levels: Vec<&Path> = folder.ancestors().collect();
     let is_evals = |level: &&Path| level.file_name().is_some_and(|name| name == "evals");
     let outermost = levels.iter().position(is_evals).unwrap_or(0);
-    // The evals of a skill that is called setup are no overlay.
-    let holds_evals = |overlay: &Path| {
-        let names = ["evals.json", "cases.json"].iter().chain(&told_apart::TRIGGER_FILES);
-        names.into_iter().any(|name| overlay.join(name).is_file())
-    };
+    let project = levels.get(outermost + 1).copied().unwrap_or(folder);
     let shared = levels[1..=outermost].iter().rev().map(|level| level.join("setup"));
-    let shared = shared.filter(|overlay| !holds_evals(overlay));
+    let shared = shared.filter(|overlay| !are_evals_of_skill(overlay, project));
     let own = folder.join("setup");
     shared.chain([own]).filter(|overlay| overlay.is_dir()).collect()
+}
+
+/// Whether a folder called `setup` is no overlay but holds the evals of a skill that is called so. An overlay may
+/// hold a file that is called like evals, too, so there must be that skill.
+fn are_evals_of_skill(overlay: &Path, project: &Path) -> bool {
+    let mut names = ["evals.json", "cases.json"].iter().chain(&told_apart::TRIGGER_FILES);
+    names.any(|name| overlay.join(name).is_file()) && reading::has_skill("setup", overlay, project)
 }
 
 /// One judged check for each expectation. Their ids come from their words, so that an expectation
@@ -468,6 +471,9 @@ mod tests {
         assert_eq!(overlays("s/evals"), ["s/evals/setup"]);
         assert_eq!(overlays("elsewhere/s"), [""; 0]);
         std::fs::write(root.join("evals/setup/evals.json"), "{}").expect("write");
+        assert_eq!(overlays("evals/other"), ["evals/setup"], "no skill is called setup");
+        std::fs::create_dir_all(root.join("skills/setup")).expect("create");
+        std::fs::write(root.join("skills/setup/SKILL.md"), "").expect("write");
         assert_eq!(overlays("evals/other"), [""; 0], "the evals of a skill that is called setup");
         assert_eq!(overlays("evals/setup"), [""; 0]);
     }

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::Fit;
+use super::bmad::base_overlays;
 use super::reading::{are_wrapped_triggers, says_activation};
 use practicum_core::model::RelPath;
 use practicum_core::tree::{Data, Node, Source};
@@ -126,8 +127,11 @@ fn evals_of(evals: &[Node], source: &Source) -> Told {
         return Told { is: Format::WritingSkills, or: None };
     }
     let texts = expectations(evals).any(|item| item.as_text().is_some());
-    // Without anything that is scored, only its place tells whose it is: evals/<skill> beside triggers is BMad's.
-    if !texts && !any("assertions") && any("expected_output") && is_below_evals(source) {
+    // Without anything that is scored, only the folder tells whose it is: BMad's has overlays, or is evals/<skill>
+    // with triggers.
+    let is_in_folder_of_bmad =
+        || has_overlays(evals, source) || any("expected_output") && is_below_evals(source);
+    if !texts && !any("assertions") && is_in_folder_of_bmad() {
         return Told { is: Format::Bmad, or: Some(Format::SkillCreator) };
     }
     // BMad has no assertions: read as BMad, such a file would lose its checks.
@@ -143,10 +147,10 @@ fn evals_of(evals: &[Node], source: &Source) -> Told {
     Told { is: Format::SkillCreator, or: Some(Format::Bmad) }
 }
 
-/// Whether setup overlays lie beside the file, for all evals or for one.
+/// Whether setup overlays lie beside the file or above it, for all evals or for one.
 fn has_overlays(evals: &[Node], source: &Source) -> bool {
     let folder = source.folder();
-    folder.join("setup").is_dir()
+    !base_overlays(folder).is_empty()
         || evals
             .iter()
             .filter_map(|eval| match &eval.get("id")?.data {
@@ -295,12 +299,18 @@ mod tests {
 
     #[test]
     fn overlays_beside_the_file_make_it_bmad() {
-        let text = r#"{"evals":[{"id":7,"expectations":["e"]}]}"#;
-        for overlay in ["setup", "7/setup"] {
-            let folder = tempfile::tempdir().expect("a folder");
-            std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
-            let source = testing::parse(folder.path().join("evals.json"), text);
-            assert_eq!(tell(&source), Some(Told { is: Format::Bmad, or: None }), "{overlay}");
+        let or_skill_creator = Some(Format::SkillCreator);
+        for (text, or) in [
+            (r#"{"evals":[{"id":7,"expectations":["e"]}]}"#, None),
+            (r#"{"evals":[{"id":7,"prompt":"p","expected_output":"e"}]}"#, or_skill_creator),
+            (r#"{"evals":[{"id":7,"prompt":"p"}]}"#, or_skill_creator),
+        ] {
+            for overlay in ["evals/s/setup", "evals/s/7/setup", "evals/setup"] {
+                let folder = tempfile::tempdir().expect("a folder");
+                std::fs::create_dir_all(folder.path().join(overlay)).expect("create");
+                let source = testing::parse(folder.path().join("evals/s/evals.json"), text);
+                assert_eq!(tell(&source), Some(Told { is: Format::Bmad, or }), "{overlay} {text}");
+            }
         }
     }
 }

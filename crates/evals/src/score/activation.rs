@@ -60,13 +60,15 @@ fn first_fired<'s>(
 }
 
 pub fn mark_activation(activation: &Activation, observation: &Observation, names: &Names) -> Finding {
-    if !observation.ended.can_be_marked() {
-        return Finding::not_scored(Why::Ended(observation.ended));
-    }
-    if activation.skills.is_empty() {
+    if activation.skills.is_empty() && observation.ended.can_be_marked() {
         return Finding::not_scored(Why::CheckFailed("it names no skill".to_owned()));
     }
     let (which, fired) = first_fired(&activation.skills, observation, names);
+    // Of a run that broke off, only an activation that must not be is known for good.
+    let is_wrong = activation.expect == Expect::MustNot && matches!(fired, Fired::Yes(_));
+    if !observation.ended.can_be_marked() && !is_wrong {
+        return Finding::not_scored(Why::Ended(observation.ended));
+    }
     let which = excerpt(&which.cloned().unwrap_or_else(|| activation.skills.join(", ")), 120);
     let idle = match activation.skills.len() {
         1 => format!("{which} was not activated"),

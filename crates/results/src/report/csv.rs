@@ -87,7 +87,7 @@ fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -
         record.usage.input.to_string(),
         record.usage.output.to_string(),
         record.expect.map(|expect| expect.name().to_owned()).unwrap_or_default(),
-        record.fired.map(|fired| fired.to_string()).unwrap_or_default(),
+        record.observed_firing().map(|fired| fired.to_string()).unwrap_or_default(),
         record.activation().map(|outcome| outcome.name().to_owned()).unwrap_or_default(),
         text(&record.skills.activated.join(", ")),
         of_check(|check| text(&check.check)),

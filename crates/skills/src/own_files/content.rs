@@ -2,23 +2,19 @@
 
 use std::cell::RefCell;
 use std::collections::HashSet;
-use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::path::Path;
+use std::io::BufReader;
 
 use serde::Deserializer;
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Kind, eval_document};
+use super::unpacked::Unpacked;
+use super::{ContentKind, eval_document};
 
 /// The comment that ends, or begins, what is written in formats that have comments.
 pub const MARK: &str = "<!-- written by practicum -->";
 
 /// How much of a file's beginning and end is looked at.
 const PIECE: u64 = 16 * 1024;
-
-/// Of a larger JSON document only this much is read: the keys that stand in it tell what the document is.
-const LARGEST_DOCUMENT: u64 = 64 * 1024 * 1024;
 
 /// How files of ours begin in formats that have no comments.
 const BEGINNINGS: [&str; 3] = [
@@ -47,27 +43,26 @@ const DOCUMENTS: [&[&str]; 13] = [
 ];
 
 /// What a file's content tells.
-pub fn look_at(path: &Path, length: u64) -> Kind {
-    let Ok(mut file) = File::open(path) else { return Kind::Other };
-    let Some(head) = piece(&mut file, 0) else { return Kind::Other };
+pub fn look_at(file: &Unpacked<'_>) -> ContentKind {
+    let Some(head) = file.head(PIECE).and_then(text_of) else { return ContentKind::Other };
     let head = head.strip_prefix('\u{feff}').unwrap_or(&head);
     if BEGINNINGS.iter().any(|beginning| head.starts_with(beginning)) || head.lines().any(is_mark) {
-        return Kind::Written;
+        return ContentKind::Written;
     }
-    let tail = piece(&mut file, length.saturating_sub(PIECE)).unwrap_or_default();
+    let tail = file.tail(PIECE).and_then(text_of).unwrap_or_default();
     if tail.lines().any(|line| is_mark(line) || names_record(line)) {
-        return Kind::Written;
+        return ContentKind::Written;
     }
     if is_shown_trial(head, &tail) || are_annotations(head) {
-        return Kind::Written;
+        return ContentKind::Written;
     }
-    if head.trim_start().starts_with(['{', '[']) && is_written_document(path) {
-        return Kind::Written;
+    if head.trim_start().starts_with(['{', '[']) && is_written_document(file) {
+        return ContentKind::Written;
     }
-    let is_yaml = path.extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
+    let is_yaml = file.path().extension().is_some_and(|ending| ending == "yaml" || ending == "yml");
     match is_yaml && head.lines().any(names_format) {
-        true => Kind::Evals,
-        false => eval_document::look_at(path, length),
+        true => ContentKind::Evals,
+        false => eval_document::look_at(file),
     }
 }
 
@@ -89,19 +84,18 @@ fn names_format(line: &str) -> bool {
     value.is_some_and(|value| value.trim().parse::<u32>().is_ok())
 }
 
-/// Whether a text is what `show` says of trials: it begins with the verdict of one, and ends with where its files
-/// are.
+/// Whether a text has what `show` says of a trial, alone or among other lines: which case it is of, and where its
+/// files are.
 fn is_shown_trial(head: &str, tail: &str) -> bool {
-    let mut lines = head.lines().filter(|line| !line.trim().is_empty());
-    let first = lines.next().unwrap_or_default();
-    let second = lines.next().unwrap_or_default();
-    let is_verdict =
-        first.ends_with(": passed") || first.ends_with(": failed") || first.contains(": not scored: ");
-    let last = tail.lines().rfind(|line| !line.trim().is_empty()).unwrap_or_default();
-    let files = last.strip_prefix("  files: ").unwrap_or_default();
-    let has_place = files.contains(".practicum/runs/") && files.contains("/trials/");
-    // A reason of several lines stands between the two.
-    is_verdict && has_place && (second.starts_with("  case ") || first.contains(": not scored: "))
+    let names_case = |line: &str| {
+        let said = line.trim_start().strip_prefix("case ");
+        said.is_some_and(|said| said.contains(" of ") && said.contains(", "))
+    };
+    let names_files = |line: &str| {
+        let said = line.trim_start().strip_prefix("files: ");
+        said.is_some_and(|path| path.contains(".practicum/runs/") && path.contains("/trials/"))
+    };
+    head.lines().any(names_case) && tail.lines().any(names_files)
 }
 
 /// Whether a text is nothing but annotations for GitHub, one of them of a trial of ours.
@@ -120,11 +114,10 @@ fn are_annotations(head: &str) -> bool {
 }
 
 /// Whether the first JSON document of a file, or the first in its list, is one that only this program writes.
-fn is_written_document(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else { return false };
+fn is_written_document(file: &Unpacked<'_>) -> bool {
+    let Some(reader) = file.reader() else { return false };
     let keys = RefCell::default();
-    let reader = BufReader::new(file.take(LARGEST_DOCUMENT));
-    let mut document = serde_json::Deserializer::from_reader(reader);
+    let mut document = serde_json::Deserializer::from_reader(BufReader::new(reader));
     // What cannot be read to its end may have said enough before.
     let _ = Keys { found: &keys, above: "" }.deserialize(&mut document);
     let keys = keys.into_inner();
@@ -185,11 +178,8 @@ impl<'de> Visitor<'de> for Keys<'_> {
     }
 }
 
-/// A part of a file as text; `None` if it has bytes that no text has.
-fn piece(file: &mut File, from: u64) -> Option<String> {
-    let mut bytes = Vec::new();
-    file.seek(SeekFrom::Start(from)).ok()?;
-    file.take(PIECE).read_to_end(&mut bytes).ok()?;
+/// Bytes as text; `None` if there are some that no text has.
+fn text_of(bytes: Vec<u8>) -> Option<String> {
     if bytes.contains(&0) { None } else { Some(String::from_utf8_lossy(&bytes).into_owned()) }
 }
 
@@ -250,6 +240,12 @@ mod tests {
                 true,
                 false,
             ),
+            (
+                "pasted.md",
+                "# What came of it\n\n```\n$ practicum show\nx-1: failed\n  case x of e, own with, 0.0 s\n  ✗ a: b\n  files: .practicum/runs/r/trials/x-1\n```\n",
+                true,
+                false,
+            ),
             ("s.txt", "x-1: failed\n  files: .practicum/runs/r/trials/x-1\n", false, false),
             (
                 "t.log",
@@ -262,8 +258,9 @@ mod tests {
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("written");
-            let kind = look_at(&path, text.len() as u64);
-            assert_eq!((kind == Kind::Written, kind == Kind::Evals), (written, evals), "{name}");
+            let kind = look_at(&Unpacked::new(&path));
+            let found = (kind == ContentKind::Written, kind == ContentKind::Evals);
+            assert_eq!(found, (written, evals), "{name}");
         }
     }
 }

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use super::{Kind, activation_keys};
+use super::unpacked::Unpacked;
+use super::{ContentKind, activation_keys, case_stream};
 use practicum_core::model::Diagnostics;
-use practicum_core::tree::{Data, Node, Source, Syntax, read_bounded};
+use practicum_core::tree::{Data, Node, Source, Syntax};
 
-/// A larger file is not looked through for evals: eval files are written by hand.
-const LARGEST_EVALS: u64 = 1024 * 1024;
+/// A larger document is not read as a whole.
+const LARGEST_WHOLE: u64 = 1024 * 1024;
 
 /// Keys that hold what a case asks, and those that hold what is expected of the answer. Together they make a
 /// case; `input` and `expected` alone would be the data of any unit test.
@@ -31,34 +32,87 @@ const CASES: [(&[&str], &[&str]); 2] = [
 const QUESTIONS: [&str; 4] = ["prompt", "query", "user_input", "input"];
 
 /// Keys of the files that hold nothing but cases in a list: evals, cases, and sets of trigger queries.
-const LISTS: [&str; 7] = ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
+pub const LISTS: [&str; 7] =
+    ["evals", "cases", "queries", "triggers", "trigger_queries", "tests", "test_cases"];
 
 /// Whether a text file is evals of any format, a script of the gateway, or the results of evals, whatever its
 /// name is.
-pub fn look_at(path: &Path, length: u64) -> Kind {
-    if length > LARGEST_EVALS {
-        return Kind::Other;
-    }
-    let Ok(bytes) = read_bounded(path, LARGEST_EVALS) else { return Kind::Other };
+pub fn look_at(file: &Unpacked<'_>) -> ContentKind {
+    let Some(bytes) = file.head(LARGEST_WHOLE + 1) else { return ContentKind::Other };
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-    let read = |syntax| Source::parse(path, text.to_owned(), syntax, &mut Diagnostics::default());
     let is_json = text.trim_start().starts_with(['{', '[']);
-    if is_json && let Some(source) = read(Syntax::Json).or_else(|| read(Syntax::Yaml)) {
-        return kind_of_json(&source.root);
+    let is_whole = bytes.len() as u64 <= LARGEST_WHOLE;
+    let read = is_whole.then(|| kind_of_text(text)).flatten();
+    match read {
+        Some(kind) => kind,
+        // Lines of JSON, or a document that is too large to be read as a whole.
+        None if is_json && file.reader().is_some_and(case_stream::holds_cases) => ContentKind::Evals,
+        None => ContentKind::Other,
+    }
+}
+
+/// Whether a text has a block of code that is an eval file, as in Markdown.
+pub fn is_in_code_block(file: &Unpacked<'_>) -> bool {
+    let Some(bytes) = file.head(LARGEST_WHOLE) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    let mut block: Option<String> = None;
+    for line in text.lines() {
+        let is_fence = ["```", "~~~"].iter().any(|fence| line.trim_start().starts_with(fence));
+        match (&mut block, is_fence) {
+            (Some(code), true) => {
+                if is_eval_text(code) {
+                    return true;
+                }
+                block = None;
+            }
+            (None, true) => block = Some(String::new()),
+            (Some(code), false) => {
+                code.push_str(line);
+                code.push('\n');
+            }
+            (None, false) => {}
+        }
+    }
+    false
+}
+
+fn is_eval_text(text: &str) -> bool {
+    match kind_of_text(text) {
+        Some(kind) => kind != ContentKind::Other,
+        None => case_stream::holds_cases(text.as_bytes()),
+    }
+}
+
+/// What a text is, read as JSON or as documents of YAML. `None` if it begins like JSON and is neither.
+fn kind_of_text(text: &str) -> Option<ContentKind> {
+    let read = |text: &str, syntax| {
+        Source::parse(Path::new("text"), text.to_owned(), syntax, &mut Diagnostics::default())
+    };
+    if text.trim_start().starts_with(['{', '[']) {
+        let source = read(text, Syntax::Json).or_else(|| read(text, Syntax::Yaml))?;
+        return Some(kind_of_json(&source.root));
     }
     // Most files are no evals, and parsing all of them would take long.
-    if !(text.contains("practicum") || text.contains("prompt") && text.contains("expected")) {
-        return Kind::Other;
+    let has_key = |key: &str| text.match_indices(key).any(|(at, _)| text[at + key.len()..].starts_with(':'));
+    let asks = || QUESTIONS.into_iter().any(has_key);
+    let expects = || CASES.iter().flat_map(|(_, answers)| *answers).copied().chain(activation_keys());
+    if !(text.contains("practicum") || asks() && expects().any(has_key)) {
+        return Some(ContentKind::Other);
     }
-    let is_evals = match read(Syntax::Yaml) {
-        Some(source) => {
-            is_of_practicum(&source.root) || ["prompt", "expected"].iter().all(|key| source.root.has(key))
-        }
+    let kind = |text: &str| match read(text, Syntax::Yaml) {
+        Some(source) if ["prompt", "expected"].iter().all(|key| source.root.has(key)) => ContentKind::Evals,
+        Some(source) => kind_of_json(&source.root),
         // A slip in the file does not make its answers unreadable for an agent.
-        None => ["prompt:", "expected:"].iter().all(|key| text.lines().any(|line| line.starts_with(key))),
+        None => {
+            match ["prompt:", "expected:"].iter().all(|key| text.lines().any(|line| line.starts_with(key))) {
+                true => ContentKind::Evals,
+                false => ContentKind::Other,
+            }
+        }
     };
-    if is_evals { Kind::Evals } else { Kind::Other }
+    let kinds = text.split("\n---").map(kind);
+    Some(kinds.into_iter().find(|kind| *kind != ContentKind::Other).unwrap_or(ContentKind::Other))
 }
 
 fn is_of_practicum(root: &Node) -> bool {
@@ -66,16 +120,16 @@ fn is_of_practicum(root: &Node) -> bool {
     is_number("practicum") || is_number("practicum_script")
 }
 
-fn kind_of_json(root: &Node) -> Kind {
+fn kind_of_json(root: &Node) -> ContentKind {
     let is_evals = match &root.data {
         Data::List(items) => are_cases(items),
         Data::Map(_) => is_of_practicum(root) || is_skillet(root) || has_cases(root) || is_clauditor(root),
         _ => false,
     };
     match is_evals {
-        true => Kind::Evals,
-        false if is_results(root) => Kind::Results,
-        false => Kind::Other,
+        true => ContentKind::Evals,
+        false if is_results(root) => ContentKind::Results,
+        false => ContentKind::Other,
     }
 }
 
@@ -95,12 +149,16 @@ fn says_activation(case: &Node) -> bool {
 /// Whether one of the items is a case: it asks something, and says what is expected.
 fn are_cases(items: &[Node]) -> bool {
     items.iter().any(|item| {
-        let has = |keys: &[&str]| keys.iter().any(|key| item.has(key));
         let criteria = list_of(item, "expectations").iter().any(|item| item.has("criterion"));
-        criteria
-            || CASES.iter().any(|(question, answer)| has(question) && has(answer))
-            || has(&QUESTIONS) && says_activation(item)
+        criteria || has_keys_of_case(|key| item.has(key))
     })
+}
+
+/// Whether an object with these keys is a case.
+pub fn has_keys_of_case(has: impl Fn(&str) -> bool) -> bool {
+    let has_any = |keys: &[&str]| keys.iter().any(|key| has(key));
+    CASES.iter().any(|(question, answer)| has_any(question) && has_any(answer))
+        || has_any(&QUESTIONS) && activation_keys().any(&has)
 }
 
 fn has_cases(root: &Node) -> bool {
@@ -141,53 +199,62 @@ mod tests {
     fn evals_of_every_format_are_told_from_other_data() {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text, expected) in [
-            ("001.yaml", "timestamp: t\nname: n\nprompt: p\nexpected: e\n", Kind::Evals),
-            ("001.yaml.bak", "{name: n, prompt: p, expected: e}", Kind::Evals),
-            ("slip.yaml", "name: n: m\nprompt: p\nexpected: e\n", Kind::Evals),
-            ("half.yaml", "name: n\nprompt: p\n", Kind::Other),
-            ("inner.yaml", "jobs:\n  prompt: p\n  expected: e\n", Kind::Other),
-            ("s.yaml", "practicum_script: 1\ndefault: x\n", Kind::Evals),
-            ("s.json", r#"{"practicum_script": 1, "default": "x"}"#, Kind::Evals),
-            ("flow.yaml", "{practicum: 1, cases: []}", Kind::Evals),
-            ("a.json", r#"{"evals": [{"prompt": "p", "expectations": ["e"]}]}"#, Kind::Evals),
-            ("comma.json", r#"{"evals": [{"prompt": "p", "expectations": ["e"]},]}"#, Kind::Evals),
-            ("a.json", r#"{"evals": [{"prompt": "p", "assertions": ["e"]}]}"#, Kind::Evals),
-            ("a.json", r#"{"cases": [{"expectations": [{"criterion": "c"}]}]}"#, Kind::Evals),
-            ("a.json", r#"{"cases": [{"input": "i", "rubric": ["r"]}]}"#, Kind::Evals),
-            ("a.json", r#"{"skills": [{"name": "s", "test_cases": [{"prompt": "p"}]}]}"#, Kind::Evals),
-            ("a.json", r#"[{"query": "q", "should_trigger": true}]"#, Kind::Evals),
-            ("a.json", r#"[{"input": "i", "expected_skill": null}]"#, Kind::Evals),
-            ("a.json", r#"{"queries": [{"query": "q", "should_trigger": true}]}"#, Kind::Evals),
+            ("001.yaml", "timestamp: t\nname: n\nprompt: p\nexpected: e\n", ContentKind::Evals),
+            ("001.yaml.bak", "{name: n, prompt: p, expected: e}", ContentKind::Evals),
+            ("slip.yaml", "name: n: m\nprompt: p\nexpected: e\n", ContentKind::Evals),
+            ("half.yaml", "name: n\nprompt: p\n", ContentKind::Other),
+            ("inner.yaml", "jobs:\n  prompt: p\n  expected: e\n", ContentKind::Other),
+            ("s.yaml", "practicum_script: 1\ndefault: x\n", ContentKind::Evals),
+            ("s.json", r#"{"practicum_script": 1, "default": "x"}"#, ContentKind::Evals),
+            ("flow.yaml", "{practicum: 1, cases: []}", ContentKind::Evals),
+            ("a.json", r#"{"evals": [{"prompt": "p", "expectations": ["e"]}]}"#, ContentKind::Evals),
+            ("comma.json", r#"{"evals": [{"prompt": "p", "expectations": ["e"]},]}"#, ContentKind::Evals),
+            ("a.json", r#"{"evals": [{"prompt": "p", "assertions": ["e"]}]}"#, ContentKind::Evals),
+            ("a.json", r#"{"cases": [{"expectations": [{"criterion": "c"}]}]}"#, ContentKind::Evals),
+            ("a.json", r#"{"cases": [{"input": "i", "rubric": ["r"]}]}"#, ContentKind::Evals),
+            ("a.json", r#"{"skills": [{"name": "s", "test_cases": [{"prompt": "p"}]}]}"#, ContentKind::Evals),
+            ("a.json", r#"[{"query": "q", "should_trigger": true}]"#, ContentKind::Evals),
+            ("a.json", r#"[{"input": "i", "expected_skill": null}]"#, ContentKind::Evals),
+            ("a.json", r#"{"queries": [{"query": "q", "should_trigger": true}]}"#, ContentKind::Evals),
             (
                 "a.json",
                 r#"{"skill_name": "s", "assertions": [{"type": "contains", "value": "v"}]}"#,
-                Kind::Evals,
+                ContentKind::Evals,
             ),
-            ("a.json", r#"{"assertions": [{"id": "a", "type": "contains"}]}"#, Kind::Evals),
-            ("a.json", r#"{"grading_criteria": [{"id": "a", "criterion": "c"}]}"#, Kind::Evals),
+            ("a.json", r#"{"assertions": [{"id": "a", "type": "contains"}]}"#, ContentKind::Evals),
+            ("a.json", r#"{"grading_criteria": [{"id": "a", "criterion": "c"}]}"#, ContentKind::Evals),
             (
                 "g.json",
                 r#"{"expectations": [{"text": "t", "passed": true, "evidence": "e"}], "summary": {}}"#,
-                Kind::Results,
+                ContentKind::Results,
             ),
             (
                 "g.json",
                 r#"{"assertion_results": [{"text": "t", "passed": true, "evidence": "e"}], "summary": {}}"#,
-                Kind::Results,
+                ContentKind::Results,
             ),
-            ("b.json", r#"{"run_summary": {"with_skill": {"pass_rate": {"mean": 1}}}}"#, Kind::Results),
+            (
+                "b.json",
+                r#"{"run_summary": {"with_skill": {"pass_rate": {"mean": 1}}}}"#,
+                ContentKind::Results,
+            ),
+            ("a.yaml", "evals:\n- id: A\n  prompt: p\n  expectations: [e]\n", ContentKind::Evals),
+            ("a.yaml", "---\n- query: q\n  should_trigger: true\n", ContentKind::Evals),
+            ("a.yaml", "a: 1\n---\ncases:\n- prompt: p\n  rubric: [e]\n", ContentKind::Evals),
+            ("a.jsonl", "{\"id\": 1}\n{\"prompt\": \"p\", \"expectations\": [\"e\"]}\n", ContentKind::Evals),
+            ("b.jsonl", "{\"prompt\": \"p\"}\n{\"expected\": \"e\"}\n", ContentKind::Other),
             // Data of other programs.
-            ("a.json", r#"{"cases": [{"input": 1, "expected": 2}]}"#, Kind::Other),
-            ("a.json", r#"[{"input": "a", "expected": "b"}]"#, Kind::Other),
-            ("a.json", r#"{"skills": ["a"], "tests": [{"name": "t"}]}"#, Kind::Other),
-            ("a.json", r#"{"assertions": [{"type": "x"}], "summary": "s"}"#, Kind::Other),
-            ("a.json", r#"{"query": "q", "results": []}"#, Kind::Other),
-            ("package.json", r#"{"name": "practicum", "scripts": {}}"#, Kind::Other),
-            ("README.md", "# practicum\n\nThe prompt is expected.\n", Kind::Other),
+            ("a.json", r#"{"cases": [{"input": 1, "expected": 2}]}"#, ContentKind::Other),
+            ("a.json", r#"[{"input": "a", "expected": "b"}]"#, ContentKind::Other),
+            ("a.json", r#"{"skills": ["a"], "tests": [{"name": "t"}]}"#, ContentKind::Other),
+            ("a.json", r#"{"assertions": [{"type": "x"}], "summary": "s"}"#, ContentKind::Other),
+            ("a.json", r#"{"query": "q", "results": []}"#, ContentKind::Other),
+            ("package.json", r#"{"name": "practicum", "scripts": {}}"#, ContentKind::Other),
+            ("README.md", "# practicum\n\nThe prompt is expected.\n", ContentKind::Other),
         ] {
             let path = folder.path().join(name);
             std::fs::write(&path, text).expect("written");
-            assert_eq!(look_at(&path, text.len() as u64), expected, "{name} {text}");
+            assert_eq!(look_at(&Unpacked::new(&path)), expected, "{name} {text}");
         }
     }
 }

@@ -7,8 +7,11 @@
 //! they decide nothing.
 
 mod activation_keys;
+mod case_stream;
 mod content;
 mod eval_document;
+mod eval_texts;
+mod unpacked;
 mod written;
 
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -21,9 +24,12 @@ use std::sync::Mutex;
 
 pub use activation_keys::{ACTIVATED_OR_NOT, ACTIVATED_SKILL, activation_keys};
 pub use content::MARK;
+pub use eval_texts::EvalTexts;
+pub use unpacked::Unpacked;
 pub use written::{remember, remember_beginning, remember_streams};
 
 use self::written::Written;
+use crate::skill::SKILL_FILE;
 use practicum_core::model::Digest;
 
 /// A larger file is not compared with the list of what was written.
@@ -35,6 +41,8 @@ pub struct OwnFiles {
     written: Written,
     /// Where this process's own standard output and error go, if that is a file.
     streams: HashSet<FileId>,
+    /// The evals that are run, of which there may be copies.
+    evals: EvalTexts,
     seen: Mutex<HashMap<PathBuf, Seen>>,
 }
 
@@ -46,11 +54,12 @@ type FileId = (u64, u64);
 struct Seen {
     length: u64,
     changed: (i64, i64),
-    kind: Kind,
+    kind: ContentKind,
 }
 
+/// What a file holds that decides whether agents may see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+pub enum ContentKind {
     /// Written by this program, and nobody's work.
     Written,
     /// Evals of any format, or a script of the gateway, which an agent must not see either.
@@ -60,54 +69,33 @@ enum Kind {
     Other,
 }
 
-/// Files that agents must not see because of what they hold.
-#[derive(Debug, Clone, Default)]
-pub struct FoundFiles {
-    /// Written by this program.
-    pub written: Vec<PathBuf>,
-    /// Evals of any format, and scripts of the gateway.
-    pub evals: Vec<PathBuf>,
-    /// Results of evals.
-    pub results: Vec<PathBuf>,
-}
-
 impl OwnFiles {
     /// Reads the lists of written files of the projects that these paths lie in.
     pub fn around<'p>(paths: impl IntoIterator<Item = &'p Path>) -> Self {
         let projects: BTreeSet<&Path> = paths.into_iter().flat_map(Path::ancestors).collect();
         let streams = streams().into_iter().map(|(_, metadata)| id(&metadata)).collect();
-        Self { written: Written::read(projects), streams, seen: Mutex::default() }
+        Self { written: Written::read(projects), streams, ..Self::default() }
+    }
+
+    /// These files, and copies of evals of which the texts are known.
+    #[must_use]
+    pub fn and_copies_of(self, evals: EvalTexts) -> Self {
+        Self { evals, ..self }
     }
 
     /// Whether this program wrote the file, or what lies in the folder.
     pub fn has(&self, path: &Path) -> bool {
-        self.kind(path) == Kind::Written
+        self.kind(path) == ContentKind::Written
     }
 
-    /// Whether this program wrote the file, or whether it holds evals or their results.
-    pub fn has_or_is_evals(&self, path: &Path) -> bool {
-        self.kind(path) != Kind::Other
-    }
-
-    /// The files that were asked for and found.
-    pub fn found(&self) -> FoundFiles {
-        let Ok(seen) = self.seen.lock() else { return FoundFiles::default() };
-        let of = |wanted: Kind| {
-            let fitting = seen.iter().filter(|(_, seen)| seen.kind == wanted);
-            let mut paths: Vec<PathBuf> = fitting.map(|(path, _)| path.clone()).collect();
-            paths.sort();
-            paths
-        };
-        FoundFiles { written: of(Kind::Written), evals: of(Kind::Evals), results: of(Kind::Results) }
-    }
-
-    fn kind(&self, path: &Path) -> Kind {
-        let Ok(metadata) = path.symlink_metadata() else { return Kind::Other };
+    /// What a file holds. Of folders only those are known that hold what this program wrote.
+    pub fn kind(&self, path: &Path) -> ContentKind {
+        let Ok(metadata) = path.symlink_metadata() else { return ContentKind::Other };
         if metadata.is_dir() {
-            return if self.is_copied_work(path) { Kind::Written } else { Kind::Other };
+            return if self.is_copied_work(path) { ContentKind::Written } else { ContentKind::Other };
         }
         if !metadata.is_file() {
-            return Kind::Other;
+            return ContentKind::Other;
         }
         let (length, changed) = (metadata.len(), (metadata.mtime(), metadata.mtime_nsec()));
         let known = self.seen.lock().ok().and_then(|seen| seen.get(path).copied());
@@ -121,22 +109,42 @@ impl OwnFiles {
         kind
     }
 
-    fn look_at(&self, path: &Path, metadata: &Metadata) -> Kind {
+    fn look_at(&self, path: &Path, metadata: &Metadata) -> ContentKind {
         let id = id(metadata);
         if self.streams.contains(&id) || self.written.has_stream(path, id) {
-            return Kind::Written;
+            return ContentKind::Written;
         }
         if metadata.len() == 0 {
-            return Kind::Other;
+            return ContentKind::Other;
         }
-        let content = content::look_at(path, metadata.len());
+        let content = self.look_into(&Unpacked::new(path));
         let same_length = || metadata.len() <= LARGEST && self.written.has_length(metadata.len());
         match content {
-            Kind::Other | Kind::Evals | Kind::Results if same_length() && self.written.has(&digest(path)) => {
-                Kind::Written
+            ContentKind::Other | ContentKind::Evals | ContentKind::Results
+                if same_length() && self.written.has(&digest(path)) =>
+            {
+                ContentKind::Written
             }
             kind => kind,
         }
+    }
+
+    /// What the content of a file tells. A SKILL.md is a skill, whatever examples it gives.
+    fn look_into(&self, file: &Unpacked<'_>) -> ContentKind {
+        let kind = content::look_at(file);
+        let is_skill = file.path().file_name().is_some_and(|name| name == SKILL_FILE);
+        match kind {
+            ContentKind::Evals | ContentKind::Results if is_skill => ContentKind::Other,
+            ContentKind::Other if !is_skill && self.is_copy_of_evals(file) => ContentKind::Evals,
+            kind => kind,
+        }
+    }
+
+    /// Whether a file holds a copy of the evals that are run, whatever its format is: a question of theirs, and
+    /// either an answer or a block of code that is an eval file.
+    fn is_copy_of_evals(&self, file: &Unpacked<'_>) -> bool {
+        self.evals.has_question(file)
+            && (self.evals.has_answer(file) || eval_document::is_in_code_block(file))
     }
 
     /// Whether a folder holds what agents made, copied there by a report: it is called `outputs`, and the

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::diff;
-use crate::own_files::OwnFiles;
+use crate::own_files::{ContentKind, OwnFiles};
 use crate::project_files::{is_credential, is_version_control};
 use crate::skill::{Form, SKILL_FILE, is_eval_file, tidy};
 use practicum_core::model::{Case, Digest, RelPath, Suite};
@@ -78,7 +78,7 @@ impl Contents {
         for entry in std::fs::read_dir(at).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             let metadata = std::fs::symlink_metadata(&path).map_err(unreadable)?;
-            if self.is_left_out(&path, &metadata) || written.has_or_is_evals(&path) {
+            if self.is_left_out(&path, &metadata) || written.kind(&path) != ContentKind::Other {
                 let relative = path.strip_prefix(&self.folder).unwrap_or(&path).to_owned();
                 self.others.push(relative);
             } else if metadata.is_dir() {

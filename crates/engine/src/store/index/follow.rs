@@ -278,7 +278,7 @@ impl<'b> Batch<'b> {
             why,
             record.ended.name(),
             record.expect.map(Expect::name),
-            record.fired,
+            record.observed_firing(),
             record.activation().map(ActivationOutcome::name),
             record.cost_usd,
             record.seconds,

@@ -16,7 +16,7 @@ pub use expected_activation::{
 pub use fixtures::{Below, Files, fixtures, leads_out_of};
 pub use ids::{Ids, slug};
 pub use kept::Kept;
-pub use skills::{Hint, at as skill_at, beside as skill_beside, is_skill, tell_missing};
+pub use skills::{Hint, at as skill_at, beside as skill_beside, has_skill, is_skill, tell_missing};
 pub use triggers::{
     RUNS as TRIGGER_RUNS, THRESHOLD as TRIGGER_THRESHOLD, Triggers, are as are_triggers,
     are_wrapped as are_wrapped_triggers, refuse_mapping as refuse_mapped_triggers, schema as trigger_schema,

@@ -119,6 +119,11 @@ pub fn beside(
 /// Where projects keep their skills, likeliest first.
 const HOMES: [&str; 4] = [".claude/skills", "skills", ".agents/skills", ".codex/skills"];
 
+/// Whether the project has a skill of this name that the evals in `folder` may be about.
+pub fn has_skill(name: &str, folder: &Path, project: &Path) -> bool {
+    !of_name(name, folder, project).is_empty()
+}
+
 fn of_name(name: &str, folder: &Path, project: &Path) -> Vec<PathBuf> {
     // A name is a folder's name here, so it must not lead anywhere else.
     if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\\', '\0']) {

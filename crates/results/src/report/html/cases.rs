@@ -240,7 +240,9 @@ fn one_trial(
     let mut facts = vec![format!("{:.1} s", record.seconds)];
     facts.extend(record.cost_usd.map(|usd| format!("${usd:.4}")));
     facts.extend(record.model.as_deref().map(html));
-    facts.extend(record.fired.map(|fired| if fired { "fired" } else { "did not fire" }.to_owned()));
+    facts.extend(
+        record.observed_firing().map(|fired| if fired { "fired" } else { "did not fire" }.to_owned()),
+    );
     let why = record.why_not_scored().map(|why| html(&cut(&why, LONGEST_TEXT))).unwrap_or_default();
     let open = if stand == Stand::Passed { "" } else { " open" };
     writeln!(
