@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use info::info;
+pub use info::{info, native_suite, skill_under_test};
+pub use trusted_code::{changed_files, trusted_code};
 
 use super::advising::Asking;
 use super::gates::Gates;

@@ -70,23 +70,29 @@ pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
             run.id()
         );
     };
+    match changed_files(&then, &now) {
+        None => Ok(()),
+        Some(names) => bail!(
+            "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
+             {}; read what it does now, then say --trust",
+            run.id(),
+            safe(&names)
+        ),
+    }
+}
+
+/// The names of files that were changed or added; of many, the first. `None` where there are none.
+pub fn changed_files(then: &BTreeMap<PathBuf, Digest>, now: &BTreeMap<PathBuf, Digest>) -> Option<String> {
     let changed = now.iter().filter(|(file, digest)| match then.get(*file) {
         Some(known) => known != *digest,
         // A data file or a tool that a script waits for may be added; a script was not there to be trusted.
         None => is_script(file),
     });
     let names: Vec<String> = changed.map(|(file, _)| file.display().to_string()).collect();
-    if names.is_empty() {
-        return Ok(());
-    }
     let more = names.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    bail!(
-        "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
-         {}{more}; read what it does now, then say --trust",
-        run.id(),
-        safe(&names[..names.len().min(MOST_NAMED)].join(", "))
-    )
+    let named = names[..names.len().min(MOST_NAMED)].join(", ");
+    (!names.is_empty()).then(|| format!("{named}{more}"))
 }
 
 /// The regular files that a script names: by their whole path, below what its workspace is made of, or beside
