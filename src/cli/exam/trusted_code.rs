@@ -42,7 +42,7 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
     }
     for root in plan.suites.iter().flat_map(|planned| &planned.suite.plugins) {
         // A plugin without code runs nothing, and its skills may change.
-        if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers > 0) {
+        if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers.len() > 0) {
             continue;
         }
         let walk = ignore::WalkBuilder::new(root).standard_filters(false).follow_links(false).build();
