@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 
 use super::evals::Choices;
 use super::exam::Carrying;
-use super::{environment, print, print_json, runtime};
+use super::{environment, print, print_json, runtime, tell_notices};
 use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun};
 use crate::intake::{self, Ask, IntakeError};
 use crate::model::{Compared, Digest, Origin, Suite};
@@ -122,6 +122,7 @@ impl Unseeing {
     fn specified(&self, spec: &Path) -> anyhow::Result<(Brief, Option<Suite>)> {
         let ask = Ask { paths: vec![spec.to_owned()], ..Ask::default() };
         let reading = intake::read(&ask, &environment())?;
+        tell_notices(&reading.notices);
         if reading.has_errors() {
             bail!("{} cannot be understood; practicum check says why", spec.display());
         }

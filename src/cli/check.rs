@@ -1,11 +1,11 @@
 use std::collections::BTreeSet;
 
 use super::evals::Evals;
-use super::{colour, complain, counted, environment, print, print_json};
+use super::{colour, complain, counted, environment, print, print_json, tell_notices};
 use crate::dialects::Loaded;
 use crate::intake::{self, Reading};
 use crate::model::{Diagnostic, Lowered, Severity};
-use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, safe, shown_path};
+use crate::report::{Checked, CheckedFile, Problem, render_diagnostics, shown_path};
 use crate::self_test::self_test;
 use crate::settings::project_root;
 
@@ -43,9 +43,7 @@ pub fn main(args: Args) -> u8 {
 
 fn check(args: &Args) -> anyhow::Result<u8> {
     let mut reading = intake::read(&args.evals.ask(), &environment())?;
-    for notice in &reading.notices {
-        say!("note: {}", safe(notice));
-    }
+    tell_notices(&reading.notices);
     let named = reading.names_skill();
     let mut told = BTreeSet::new();
     reading.files.iter_mut().for_each(|file| look_at_skills(file, named, &mut told));

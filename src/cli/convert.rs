@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
 
-use super::{colour, complain, environment, print, tell};
+use super::{colour, complain, environment, print, tell, tell_notices};
 use crate::dialects::{self, Dialect, Placed, RaisedFile};
 use crate::intake::{self, Ask};
 use crate::model::{Case, Suite};
@@ -45,6 +45,7 @@ fn convert(args: &Args) -> anyhow::Result<u8> {
         ..Ask::default()
     };
     let reading = intake::read(&ask, &environment())?;
+    tell_notices(&reading.notices);
     if reading.has_errors() {
         for file in &reading.files {
             tell(&render_diagnostics(&file.lowered.diagnostics, &file.path, &file.text, colour()));

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::advising::Advising;
-use super::{complain, counted, environment, print, runtime};
+use super::{complain, counted, environment, print, runtime, tell_notices};
 use crate::improve;
 use crate::intake::{self, Ask, IntakeError};
 use crate::lint::lint;
@@ -52,6 +52,7 @@ fn create(args: &Args) -> anyhow::Result<u8> {
     }
     let ask = Ask { paths: vec![args.evals.clone()], ..Ask::default() };
     let reading = intake::read(&ask, &environment())?;
+    tell_notices(&reading.notices);
     if reading.has_errors() {
         bail!("some eval files cannot be understood; practicum check says why");
     }

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use info::info;
+pub use info::{info, native_suite, skill_under_test};
+pub use trusted_code::{changed_files, trusted_code};
 
 use super::advising::Asking;
 use super::gates::Gates;
@@ -39,7 +40,7 @@ pub struct Carrying {
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
     with_skill: Vec<PathBuf>,
     /// Stage this plugin whole for agents that load plugins, in place of a skill of it alone: its commands
-    /// and agents too, its hooks with --trust; agents without plugins get its skills (repeatable)
+    /// and agents too, its hooks and MCP servers with --trust; agents without plugins get its skills (repeatable)
     #[arg(long, value_name = "DIR", help_heading = ROOM)]
     plugin: Vec<PathBuf>,
     /// Pass this variable on to the agent (repeatable)
@@ -88,7 +89,7 @@ pub struct Carrying {
     /// Let checks ask whether links answer (urls_reachable)
     #[arg(long, help_heading = ROOM)]
     allow_network: bool,
-    /// Let the evals' setup and teardown scripts run, and the hooks of plugins
+    /// Let the evals' setup and teardown scripts run, and the hooks and MCP servers of plugins
     #[arg(long, help_heading = ROOM)]
     trust: bool,
     /// Whether only the command that began a resumed run said `--trust`.

@@ -9,6 +9,7 @@ use super::gates::Gates;
 use crate::dialects;
 use crate::model::Ratio;
 
+mod changed_since;
 mod output;
 mod stored;
 

@@ -1,5 +1,5 @@
 use super::evals::{Choices, Evals};
-use super::{complain, counted, environment, print, print_json};
+use super::{complain, counted, environment, print, print_json, tell_notices};
 use crate::intake::{self, IntakeError};
 use crate::model::Fixture;
 use crate::plan::{Filter, Plan, plan};
@@ -35,9 +35,7 @@ fn list(args: &Args) -> anyhow::Result<u8> {
     let layers = Layers::read(args.choices.flags(), environment.clone(), &args.evals.project())
         .map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;
-    for notice in &reading.notices {
-        say!("note: {}", safe(notice));
-    }
+    tell_notices(&reading.notices);
     let invalid = reading.has_errors();
     let planned = intake::outline(reading, &layers)?;
     let plan = plan(planned, &Filter::default());

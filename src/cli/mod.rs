@@ -384,6 +384,13 @@ fn tell(text: &str) {
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
+/// Tells notes for the user on standard error, such as which eval files were skipped.
+fn tell_notices(notices: &[String]) {
+    for notice in notices {
+        say!("note: {}", safe(notice));
+    }
+}
+
 /// Writes to standard output. A reader who went away has seen enough.
 fn print(text: &str) -> anyhow::Result<()> {
     use std::io::Write;

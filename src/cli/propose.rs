@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde_json::Value;
 
 use super::advising::Advising;
-use super::{complain, convert, environment, print, print_json, runtime};
+use super::{complain, convert, environment, print, print_json, runtime, tell_notices};
 use crate::dialects::{self, Place};
 use crate::discover::DiscoverError;
 use crate::improve::{self, Candidate, Candidates, Capture};
@@ -100,7 +100,10 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
 fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
     let ask = Ask { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..Ask::default() };
     match intake::read(&ask, &environment()) {
-        Ok(reading) => Ok(reading.into_suites()?.into_iter().map(|placed| placed.suite).collect()),
+        Ok(reading) => {
+            tell_notices(&reading.notices);
+            Ok(reading.into_suites()?.into_iter().map(|placed| placed.suite).collect())
+        }
         Err(IntakeError::Discover(DiscoverError::Nothing(_) | DiscoverError::Ignored { .. })) => {
             Ok(Vec::new())
         }

@@ -7,7 +7,7 @@ use super::exam::{Carrying, Errand, Held};
 use super::going_on::Said;
 use super::headings::{CASES, SHOWN};
 use super::report::Reports;
-use super::{Command, colour, complain, environment, print, tell};
+use super::{Command, colour, complain, environment, print, tell, tell_notices};
 use crate::dialects::{self, Loaded};
 use crate::intake::{self, Ask, IntakeError, Reading};
 use crate::model::{ProbeRecord, Severity};
@@ -219,9 +219,7 @@ fn errand(
         notices
             .push("whether skills fire is predicted by a model from their descriptions, not seen".to_owned());
     }
-    for notice in &notices {
-        say!("note: {}", safe(notice));
-    }
+    tell_notices(&notices);
     if args.explain {
         print(&explain(&planned, &layers)?)?;
         return Ok(None);

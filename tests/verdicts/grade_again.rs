@@ -227,3 +227,72 @@ echo '{"type":"text","text":"a"}'; echo '{"type":"end","ending":"finished"}'
     project.run(&["grade", "latest"]).exits(0);
     project.run(&["grade", "latest"]).exits(0);
 }
+
+#[test]
+fn an_answer_to_another_question_is_not_scored_the_second_time_either() {
+    let project = two_cases();
+    let run = ["run", "evals", "--agent", "builtin", "--script", "script.yaml", "--sandbox", "off"];
+    project.run(&run).exits(1);
+    for id in ["a", "b"] {
+        project.write(&format!("evals/{id}.yaml"), &skillet_eval("something else", "one"));
+    }
+    for _ in 0..3 {
+        let again = project.run(&["grade", "latest"]).exits(3);
+        assert!(again.stderr.contains("case a asks something else today"), "{}", again.stderr);
+    }
+}
+
+/// A project in which a skill, a setup and a script that the setup runs can be changed.
+fn with_setup() -> Project {
+    let project = two_cases();
+    project.write("skills/gull/SKILL.md", "---\nname: gull\ndescription: Speaks like a gull.\n---\n\nkee\n");
+    project.write("tool.sh", "touch made\n");
+    let tool = project.path().join("tool.sh");
+    let eval = format!("{}setup: bash {}\nteardown: 'true'\n", skillet_eval("a", "one"), tool.display());
+    project.write("evals/a.yaml", &eval);
+    let eval = format!(
+        "practicum: 1\nname: n\nskill: ../skills/gull\nworkspace: empty\nrun: {{ agents: [builtin], system_prompt: Be a gull. }}\n\
+         cases:\n  - {{ id: c, prompt: say it, setup: bash {}, files: [given.txt], checks: [{{ contains: one }}] }}\n",
+        tool.display()
+    );
+    project.write("native/n.practicum.yaml", &eval);
+    project.write("native/given.txt", "one\n");
+    project.write("native/other.txt", "one\n");
+    project
+}
+
+#[test]
+fn results_of_an_old_skill_or_setup_do_not_pass_for_those_of_the_new() {
+    let change = |project: &Project, path: &str, from: &str, to: &str| {
+        let text = std::fs::read_to_string(project.path().join(path)).expect("a text");
+        assert!(text.contains(from), "{path}: {text}");
+        project.write(path, &text.replace(from, to));
+    };
+    let skill = ("skills/gull/SKILL.md", "kee", "ow", "skill gull has changed since this run");
+    let tool = ("tool.sh", "touch", "echo", "code of this run has changed since");
+    let files = "the setup or the files of case";
+    for (evals, path, from, to, told) in [
+        ("evals", skill.0, skill.1, skill.2, skill.3),
+        ("native", skill.0, skill.1, skill.2, skill.3),
+        ("evals", tool.0, tool.1, tool.2, tool.3),
+        ("native", tool.0, tool.1, tool.2, tool.3),
+        ("evals", "evals/a.yaml", "setup: bash", "setup: echo", files),
+        ("native", "native/n.practicum.yaml", "setup: bash", "setup: echo", files),
+        ("native", "native/n.practicum.yaml", "given.txt", "other.txt", files),
+        ("native", "native/n.practicum.yaml", "a gull", "a duck", "the system prompt of n has changed"),
+    ] {
+        let project = with_setup();
+        let run = ["run", evals, "--skill", "skills/gull", "--agent", "builtin", "--script", "script.yaml"];
+        let ran = project.run(&[&run[..], &["--sandbox", "off", "--trust", "--no-probe"]].concat());
+        assert!(ran.code < 2, "{}\n{}", ran.stdout, ran.stderr);
+        change(&project, "evals/a.yaml", "teardown: 'true'", "teardown: 'false'");
+        let same = project.run(&["grade", "latest"]);
+        assert!(!same.stderr.contains("changed since"), "{evals}: {}", same.stderr);
+        change(&project, path, from, to);
+        // What is graded from a new marking is still of the old skill or setup.
+        for _ in 0..2 {
+            let again = project.run(&["grade", "latest"]);
+            assert!(again.stderr.contains(told), "{evals} {path}: {}", again.stderr);
+        }
+    }
+}

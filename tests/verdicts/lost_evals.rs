@@ -142,3 +142,29 @@ fn an_example_that_a_skill_shows_is_not_run_in_place_of_its_evals() {
     assert!(!checked.stdout.contains("sample.json"), "{}", checked.stdout);
     assert!(checked.stderr.contains("sample.json"), "what is passed over is told: {}", checked.stderr);
 }
+
+#[test]
+fn every_command_that_reads_evals_names_the_files_that_it_skips() {
+    let project = project();
+    project.write("e/settings.yaml", "port: 80\n");
+    project.write("text.md", "one\n");
+    for args in [
+        &["check", "e"][..],
+        &["list", "e"],
+        &["convert", "e", "--to", "native"],
+        &["convert", "e", "--to", "clauditor"],
+        &["grade", "--output", "text.md", "--spec", "e"],
+        &["compare", "text.md", "text.md", "--spec", "e", "--blind", "--case", "a"],
+        &["create", "e"],
+    ] {
+        let ran = project.run(args);
+        let skipped = "settings.yaml (it holds no eval)";
+        assert!(ran.stderr.contains(skipped), "{args:?} {}\n{}", ran.code, ran.stderr);
+    }
+    let json = project.run(&["grade", "--output", "text.md", "--spec", "e", "--json"]).exits(0).json();
+    assert!(json["notes"].to_string().contains("settings.yaml"), "{json}");
+    // A run that is graded again is of the same files.
+    project.run(&RUN).exits(0);
+    let again = project.run(&["grade", "latest", "--json"]).exits(0).json();
+    assert_eq!(again["summary"]["skipped"].as_array().map(Vec::len), Some(1), "{again}");
+}

@@ -281,3 +281,69 @@ fn a_skill_that_no_model_can_activate_does_not_pass_in_silence() {
     let ran = project.run(&["run", "evals", "--agent", "builtin", "--script", "script.yaml"]);
     assert!(ran.stderr.contains(told), "{}", ran.stderr);
 }
+
+/// An MCP server with one tool, which says who it is.
+const SERVER: &str = r#"import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {}
+    if asked["method"] == "initialize":
+        version = asked["params"]["protocolVersion"]
+        answer = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": {"name": "s", "version": "1"}}
+    elif asked["method"] == "tools/list":
+        answer = {"tools": [{"name": "wave", "description": "Waves", "inputSchema": {"type": "object", "properties": {}}}]}
+    elif asked["method"] == "tools/call":
+        root = os.path.basename(os.environ.get("CLAUDE_PLUGIN_ROOT", "nowhere"))
+        answer = {"content": [{"type": "text", "text": "WAVED " + sys.argv[1] + " in " + root}]}
+    print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": answer}), flush=True)
+"#;
+
+/// A plugin with a server in each place where Claude Code looks for them, in a project that has one of its own.
+fn with_servers() -> Project {
+    let project = sea();
+    let server =
+        |name: &str| json!({"command": "python3", "args": ["${CLAUDE_PLUGIN_ROOT}/server.py", name]});
+    let manifest = json!({"name": "sea", "mcpServers": {"held": server("held")}});
+    project.write("plugins/sea/.claude-plugin/plugin.json", &manifest.to_string());
+    project.write("plugins/sea/.mcp.json", &json!({"mcpServers": {"filed": server("filed")}}).to_string());
+    project.write("plugins/sea/server.py", SERVER);
+    let own = json!({"command": "python3", "args": [project.path().join("plugins/sea/server.py"), "own"]});
+    project.write(".mcp.json", &json!({"mcpServers": {"own": own}}).to_string());
+    let eval = "\
+practicum: 1
+skill: ../plugins/sea/skills/greeter
+workspace: project
+run: { timeout: 60s }
+cases:
+  - { id: waves, prompt: Greet Alice., checks: [{ contains: Alice }] }
+";
+    project.write("native/g.practicum.yaml", eval);
+    let call = |server: &str| format!("{{ name: mcp__{server}__wave, input: {{}} }}");
+    let calls = ["plugin_sea_held", "plugin_sea_filed", "own"].map(call).join(", ");
+    let script = format!(
+        "practicum_script: 1\nscenarios:\n  - steps:\n      - tools: [{calls}]\n      - text: Alice\n"
+    );
+    project.write("wave.yaml", &script);
+    project
+}
+
+#[test]
+fn a_plugin_is_not_measured_without_the_servers_that_the_user_trusts() {
+    let project = with_servers();
+    let run = ["run", "native", "--agent", "claude", "--script", "wave.yaml", "--plugin", "plugins/sea"];
+    let untrusted = with_claude(&project, &run).exits(0);
+    let told = "2 MCP servers (not staged: needs --trust)";
+    assert!(untrusted.stderr.contains(told), "{}", untrusted.stderr);
+    let (_, transcript) = transcripts(&project).remove(0);
+    assert!(!transcript.contains("WAVED"), "code that nobody trusts ran: {transcript}");
+
+    let trusted = with_claude(&project, &[&run[..], &["--trust"]].concat()).exits(0);
+    assert!(trusted.stderr.contains("2 MCP servers\n"), "{}", trusted.stderr);
+    let (_, transcript) = transcripts(&project).remove(0);
+    for waved in ["WAVED held in sea", "WAVED filed in sea"] {
+        assert!(transcript.contains(waved), "{waved} is not in {transcript}");
+    }
+    assert!(!transcript.contains("WAVED own"), "a server of the project ran: {transcript}");
+}

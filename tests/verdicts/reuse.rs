@@ -373,3 +373,42 @@ fn a_copied_project_is_not_run_again_for_the_times_of_its_files() {
         assert!(run().contains("3 reuse, 0 run"), "{changed}");
     }
 }
+
+/// Words for people were a part of a trial's key, so that the agent was paid again for a new name of a group.
+#[test]
+fn an_agent_is_not_run_again_for_words_that_decide_nothing() {
+    let skillet = "timestamp: 2026-03-02T09:15:00Z\nname: gull\nprompt: say it\nexpected: Says it.\n\
+                   actual: Nothing.\nassertions:\n  - { type: contains, value: one }\n";
+    let native = "practicum: 1\nname: n\nworkspace: empty\nrun: { agents: [builtin] }\ncases:\n  \
+                  - { id: a, group: gull, note: Why not., repeat: 1, prompt: say it, checks: [{ contains: one }] }\n";
+    let script = "practicum_script: 1\nscenarios:\n  - { to: agent, steps: [one] }\n";
+    for (file, text, same, other) in [
+        (
+            "evals/a.yaml",
+            skillet,
+            &[("gull", "tern"), ("Says it", "Says it at once"), ("09:15", "10:15"), ("Nothing", "Something")]
+                [..],
+            ("say it", "say that"),
+        ),
+        (
+            "evals/a.practicum.yaml",
+            native,
+            &[("gull", "tern"), ("Why not", "Because")],
+            ("contains: one", "contains: on"),
+        ),
+    ] {
+        let project = Project::new(&[(file, text), ("script.yaml", script)]);
+        let run = ["run", "evals", "--agent", "builtin", "--script", "script.yaml", "--sandbox", "off"];
+        let run = || project.run(&[&run[..], &["--repeat", "1"]].concat()).exits(0).stderr;
+        run();
+        for (from, to) in same {
+            project.write(file, &text.replace(from, to));
+            let told = run();
+            assert!(told.contains("1 reuse, 0 run"), "{file} {to}: {told}");
+        }
+        // What is asked and what is checked decides.
+        project.write(file, &text.replace(other.0, other.1));
+        let told = run();
+        assert!(!told.contains("reuse"), "{file}: {told}");
+    }
+}

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::common::{Project, Ran};
 
 /// One case that passes, and others whose setup needs a tool that may be missing.
@@ -321,5 +323,47 @@ fn a_script_that_changed_since_it_was_trusted_is_not_run_again_unasked() {
         project.run(&["run", "--resume", "-q", "--trust"]).exits(0);
         project.run(&["run", "--resume", "-q"]).exits(0);
         assert!(project.path().join("ran").exists());
+    }
+}
+
+/// Only files that a script names were compared, so that one that it found otherwise was run on old trust.
+#[test]
+fn a_script_that_is_not_named_in_full_is_not_run_again_unasked_either() {
+    let (shell, python) = ("tools/s.sh", "tools/helper.py");
+    for (workspace, setup, changed) in [
+        ("project", "cd tools && bash s.sh", shell),
+        ("project", "for f in tools/*.sh; do bash $f; done", shell),
+        ("project", "make -s -f tools/Makefile", "tools/Makefile"),
+        ("project", "python3 tools/first.py", python),
+        ("project", "bash tools/link.sh", shell),
+        ("project", "bash \"my tools/s.sh\"", "my tools/s.sh"),
+        ("empty", "python3 ROOT/tools/first.py", python),
+        ("empty", "cd ROOT/tools && bash s.sh", shell),
+        ("empty", "bash \"ROOT/my tools/s.sh\"", "my tools/s.sh"),
+    ] {
+        let project = project("practicum: 1\ncases: []\n");
+        let root = project.path().display().to_string();
+        let case = json!({"id": "c", "prompt": "p", "setup": setup.replace("ROOT", &root), "checks": [{"contains": "done"}]});
+        let evals =
+            json!({"practicum": 1, "workspace": workspace, "run": {"agents": ["own"]}, "cases": [case]});
+        project.write("evals/e.practicum.yaml", &evals.to_string());
+        project.write("tools/first.py", "import helper\n");
+        project.write("tools/Makefile", "it:\n\tfalse\n");
+        for script in [shell, "my tools/s.sh"] {
+            project.write(script, "exit 1\n");
+        }
+        project.write(python, "raise SystemExit(1)\n");
+        std::os::unix::fs::symlink("s.sh", project.path().join("tools/link.sh")).expect("a link");
+        project.run(&["run", "evals", "--trust", "-q"]).exits(3);
+        let harmless = match changed {
+            _ if changed == python => "pass\n",
+            "tools/Makefile" => "it:\n\ttrue\n",
+            _ => "true\n",
+        };
+        project.write(changed, harmless);
+        let refused = project.run(&["run", "--resume", "-q"]).exits(2).stderr;
+        assert!(refused.contains("has changed since it was trusted"), "{setup}: {refused}");
+        project.write("notes.txt", "What is no code may change.\n");
+        project.run(&["run", "--resume", "-q", "--trust"]).exits(0);
     }
 }

@@ -265,10 +265,19 @@ fn stamp(path: &Path) -> Option<String> {
 /// what the skill says is a part of its own.
 fn case_text(suite: &Suite, case: &Case, project: &Path) -> String {
     let names: Vec<String> = suite.skills.iter().map(|skill| skill.name.clone()).collect();
-    // Kept for the author of the eval, and used by nothing.
-    let meta = case.meta.iter().filter(|(key, _)| !["timestamp", "actual"].contains(&key.as_str()));
-    let meta = meta.map(|(key, value)| (key.clone(), value.clone())).collect();
-    case_to_native(&Case { meta, ..case.clone() }, &names, project).to_string()
+    let is_judged = case.checks.iter().any(Check::asks_model);
+    // What is for people, what no stage uses, and how often the case runs decide nothing about one trial. Only a
+    // judge reads the context.
+    let deciding = Case {
+        group: None,
+        note: None,
+        context: case.context.clone().filter(|_| is_judged),
+        oracle: None,
+        repeat: None,
+        meta: BTreeMap::new(),
+        ..case.clone()
+    };
+    case_to_native(&deciding, &names, project).to_string()
 }
 
 fn settings_text(planned: &Planned) -> String {

@@ -78,7 +78,7 @@ fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {
     let mut changes: Vec<String> = gone.chain(new).collect();
     for planned in &now.suites {
         let name = planned.suite.name.as_str();
-        let after = native_suite(planned);
+        let after = native_suite(&planned.suite);
         let Some(before) = then.suites.iter().map(|kept| &kept.suite).find(|suite| suite["name"] == name)
         else {
             continue;

@@ -7,14 +7,14 @@ use serde_json::Value;
 
 use crate::dialects;
 use crate::model::{Check, CheckKind, Digest, Scale, SkillRef, Suite};
-use crate::plan::{Plan, Planned};
+use crate::plan::Plan;
 use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS};
 use crate::versions::Contents;
 
 pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
-        let (origin, suite) = (planned.suite.origin.clone(), native_suite(planned));
+        let (origin, suite) = (planned.suite.origin.clone(), native_suite(&planned.suite));
         RunSuite { origin, suite, skill: digests.under_test(&planned.suite) }
     });
     let settings = plan.suites.iter().map(|planned| {
@@ -57,9 +57,14 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
 }
 
 /// A suite in the native format, as a run's record keeps it.
-pub fn native_suite(planned: &Planned) -> Value {
-    let folder = planned.suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
-    dialects::to_native(&planned.suite, &folder)
+pub fn native_suite(suite: &Suite) -> Value {
+    let folder = suite.origin.path.parent().map(PathBuf::from).unwrap_or_default();
+    dialects::to_native(suite, &folder)
+}
+
+/// The skill under test as it is now. `None` where there is none, or several, or it is no folder.
+pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
+    Digests::default().under_test(suite)
 }
 
 /// Keeps the skills whose trials may get scores from 1 to 5 in the record of a run: their versions have files in a

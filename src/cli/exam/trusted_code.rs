@@ -1,6 +1,7 @@
 //! What the files hold that trusted scripts and plugins run, so that a changed file is not run on old trust.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -8,12 +9,13 @@ use anyhow::{anyhow, bail};
 
 use crate::model::{Base, Case, Digest};
 use crate::plan::Plan;
+use crate::project_files::ProjectFiles;
 use crate::report::safe;
 use crate::skill::{Plugin, tidy};
 use crate::store::RunDir;
 
 /// More files than this are not followed.
-const MOST_FILES: usize = 2000;
+const MOST_FILES: usize = 20_000;
 
 /// A larger file is not read for the names of further files.
 const LARGEST_SCRIPT: u64 = 1024 * 1024;
@@ -21,20 +23,27 @@ const LARGEST_SCRIPT: u64 = 1024 * 1024;
 /// How many changed files are named.
 const MOST_NAMED: usize = 5;
 
-/// The digest of each file that the scripts of the planned cases name, that those files name, and of the code of
-/// staged plugins. The scripts in the eval files themselves are part of the run's record already.
+/// The digest of each file that the scripts of the planned cases name, that those files name, of all code in the
+/// workspaces of these cases, and of the code of staged plugins. The scripts in the eval files themselves are part of
+/// the run's record already.
 pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
     let mut known = BTreeMap::new();
+    let mut listed = BTreeSet::new();
+    let mut followed = BTreeSet::new();
     for trial in &plan.trials {
         let (planned, case) = plan.case(trial);
         for (_, script) in case.scripts() {
+            // A script may find a file in its workspace without naming it: by a pattern, a tool, another folder.
+            for given in given_to(case, &planned.project).filter(|given| listed.insert(given.to_path_buf())) {
+                code_below(given).into_iter().for_each(|file| add_file(&mut known, file));
+            }
             let mut texts = vec![(script, None)];
             while let Some((text, folder)) = texts.pop() {
                 for file in files_named(&text, case, &planned.project, folder.as_deref()) {
-                    let Some(bytes) = read(&file).filter(|_| known.len() < MOST_FILES) else { continue };
-                    if known.insert(file.clone(), Digest::of(&bytes)).is_none() {
-                        let text = String::from_utf8_lossy(&bytes).into_owned();
-                        texts.push((text, file.parent().map(Path::to_owned)));
+                    if followed.len() < MOST_FILES && followed.insert(file.clone()) {
+                        let text = read(&file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+                        texts.extend(text.map(|text| (text, file.parent().map(Path::to_owned))));
+                        add_file(&mut known, file);
                     }
                 }
             }
@@ -42,18 +51,39 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
     }
     for root in plan.suites.iter().flat_map(|planned| &planned.suite.plugins) {
         // A plugin without code runs nothing, and its skills may change.
-        if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers > 0) {
+        if !Plugin::read(root).is_ok_and(|plugin| plugin.hooks + plugin.servers.len() > 0) {
             continue;
         }
         let walk = ignore::WalkBuilder::new(root).standard_filters(false).follow_links(false).build();
-        let is_code = |path: &Path| path.extension().is_none_or(|ending| ending != "md");
-        for file in walk.flatten().map(ignore::DirEntry::into_path).filter(|path| is_code(path)) {
-            if let Some(bytes) = read(&file).filter(|_| known.len() < MOST_FILES) {
-                known.insert(file, Digest::of(&bytes));
-            }
+        let is_text = |path: &Path| path.extension().is_some_and(|ending| ending == "md");
+        for file in walk.flatten().map(ignore::DirEntry::into_path).filter(|path| !is_text(path)) {
+            add_file(&mut known, file);
         }
     }
     known
+}
+
+fn add_file(known: &mut BTreeMap<PathBuf, Digest>, file: PathBuf) {
+    if let Some(bytes) = read(&file).filter(|_| known.len() < MOST_FILES) {
+        known.insert(file, Digest::of(&bytes));
+    }
+}
+
+/// The folders and files that the workspace of a case is made of, besides its skills: what those run, the agent may
+/// run without anybody's trust.
+fn given_to<'c>(case: &'c Case, project: &'c Path) -> impl Iterator<Item = &'c Path> {
+    let project = (case.room.base == Base::Project).then_some(project);
+    let files = case.room.files.iter().map(|file| file.from.as_path());
+    project.into_iter().chain(case.room.overlays.iter().map(PathBuf::as_path)).chain(files)
+}
+
+/// The code in a folder, or the file itself.
+fn code_below(root: &Path) -> Vec<PathBuf> {
+    let files = match root.is_dir() {
+        true => ProjectFiles::of(root, &|_, _| false).files.into_iter().map(|file| root.join(file)).collect(),
+        false => vec![root.to_owned()],
+    };
+    files.into_iter().filter(|file| file.is_file() && is_code(file)).collect()
 }
 
 /// Refuses to resume a run on the trust of its beginning if code has changed since.
@@ -70,43 +100,58 @@ pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
             run.id()
         );
     };
+    match changed_files(&then, &now) {
+        None => Ok(()),
+        Some(names) => bail!(
+            "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
+             {}; read what it does now, then say --trust",
+            run.id(),
+            safe(&names)
+        ),
+    }
+}
+
+/// The names of files that were changed or added; of many, the first. `None` where there are none.
+pub fn changed_files(then: &BTreeMap<PathBuf, Digest>, now: &BTreeMap<PathBuf, Digest>) -> Option<String> {
     let changed = now.iter().filter(|(file, digest)| match then.get(*file) {
         Some(known) => known != *digest,
         // A data file or a tool that a script waits for may be added; a script was not there to be trusted.
-        None => is_script(file),
+        None => is_code(file),
     });
     let names: Vec<String> = changed.map(|(file, _)| file.display().to_string()).collect();
-    if names.is_empty() {
-        return Ok(());
-    }
     let more = names.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    bail!(
-        "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
-         {}{more}; read what it does now, then say --trust",
-        run.id(),
-        safe(&names[..names.len().min(MOST_NAMED)].join(", "))
-    )
+    let named = names[..names.len().min(MOST_NAMED)].join(", ");
+    (!names.is_empty()).then(|| format!("{named}{more}"))
 }
 
-/// The regular files that a script names: by their whole path, below what its workspace is made of, or beside
-/// the file that names them.
+/// The regular files that a script names: by their whole path, below what its workspace is made of, below a folder
+/// that it names, or beside the file that names them, where a module is named without its ending.
 fn files_named(text: &str, case: &Case, project: &Path, folder: Option<&Path>) -> Vec<PathBuf> {
-    let room = &case.room;
-    let project = (room.base == Base::Project).then_some(project);
-    let roots: Vec<&Path> =
-        project.into_iter().chain(room.overlays.iter().map(PathBuf::as_path)).chain(folder).collect();
     let is_part = |c: char| c.is_alphanumeric() || "/._-+@~%,".contains(c);
-    let words = text.split(|c: char| !is_part(c)).filter(|word| !word.trim_matches(['.', '/']).is_empty());
+    // Names with spaces stand in quotes.
+    let words = text.split(|c: char| !is_part(c)).chain(text.split(['"', '\'']));
+    let words: BTreeSet<&str> = words.filter(|word| !word.trim_matches(['.', '/']).is_empty()).collect();
+    let whole = |word: &str| word.starts_with('/').then(|| tidy(Path::new(word)));
+    let named_folders = words.iter().filter_map(|word| whole(word)).filter(|path| path.is_dir());
+    let roots: BTreeSet<PathBuf> = given_to(case, project)
+        .chain(folder)
+        .map(Path::to_owned)
+        .chain(named_folders.filter(|path| path.components().count() > 1))
+        .collect();
     let mut found = Vec::new();
     for word in words {
         // `$folder/tool.sh` leaves `/tool.sh`, which may be one of a root.
         let below = word.trim_start_matches('/');
+        let module = below.trim_start_matches("./").replace('.', "/");
         let of_roots = roots.iter().map(|root| tidy(&root.join(below)));
+        let modules = folder.into_iter().flat_map(|folder| {
+            ["py", "js", "mjs", "cjs"].map(|ending| tidy(&folder.join(format!("{module}.{ending}"))))
+        });
         let is_fixture = |path: &Path| tidy(path) == tidy(Path::new(below));
-        let fixtures = room.files.iter().filter(|file| is_fixture(Path::new(file.to.as_str())));
-        let whole = word.starts_with('/').then(|| tidy(Path::new(word)));
-        let paths = whole.into_iter().chain(of_roots).chain(fixtures.map(|file| file.from.clone()));
+        let fixtures = case.room.files.iter().filter(|file| is_fixture(Path::new(file.to.as_str())));
+        let paths = whole(word).into_iter().chain(of_roots).chain(modules);
+        let paths = paths.chain(fixtures.map(|file| file.from.clone()));
         found.extend(paths.filter(|path| path.is_file() && !is_of_system(path)));
     }
     found
@@ -119,15 +164,26 @@ fn is_of_system(path: &Path) -> bool {
         .any(|folder| path.starts_with(folder))
 }
 
-/// Whether a file looks like code: it may be executed, begins with `#!`, or has the ending of a script.
-fn is_script(file: &Path) -> bool {
+/// Whether a file looks like code: it may be executed, begins with `#!`, or has the name of a script or of what a
+/// build tool runs.
+fn is_code(file: &Path) -> bool {
     let may_run = file.metadata().is_ok_and(|file| file.permissions().mode() & 0o111 != 0);
     let endings = ["sh", "bash", "zsh", "py", "js", "mjs", "cjs", "ts", "rb", "pl", "php", "lua"];
     let has_ending = file
         .extension()
         .and_then(|ending| ending.to_str())
         .is_some_and(|ending| endings.contains(&ending.to_lowercase().as_str()));
-    may_run || has_ending || read(file).is_some_and(|bytes| bytes.starts_with(b"#!"))
+    let tools =
+        ["Makefile", "makefile", "GNUmakefile", "justfile", "package.json", "Rakefile", "Taskfile.yml"];
+    let is_of_tool =
+        file.file_name().and_then(|name| name.to_str()).is_some_and(|name| tools.contains(&name));
+    may_run || has_ending || is_of_tool || begins_with_interpreter(file)
+}
+
+fn begins_with_interpreter(file: &Path) -> bool {
+    let mut begin = [0; 2];
+    let read = std::fs::File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    read.is_ok() && begin == *b"#!"
 }
 
 /// What a file holds; of a very large one only its length and time, in bytes.

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 
 use super::Args;
 use crate::captured::{self, Captured};
-use crate::cli::{colour, environment, interrupts, print, print_json, runtime, tell};
+use crate::cli::{colour, environment, interrupts, print, print_json, runtime, tell, tell_notices};
 use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
 use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
@@ -26,7 +26,9 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
     let dialect = args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name());
     let ask = Ask { paths: vec![spec.to_owned()], dialect, script: args.script.clone(), ..Ask::default() };
-    let reading = intake::read(&ask, &environment)?;
+    let mut reading = intake::read(&ask, &environment)?;
+    tell_notices(&reading.notices);
+    let found = std::mem::take(&mut reading.notices);
     if reading.has_errors() {
         show_errors(&reading);
         bail!("the eval file cannot be understood; nothing was marked");
@@ -95,7 +97,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
             schema_version: 1,
             results: results.into_iter().map(document).collect(),
             gates: gates.into_iter().map(GradedGate::from).collect(),
-            notes: note.into_iter().chain(notes).collect(),
+            notes: found.into_iter().chain(note).chain(notes).collect(),
             ok: exit == 0,
         })?;
     } else {

@@ -6,17 +6,18 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 
 use super::Args;
+use super::changed_since::changed_since;
 use super::output::shared;
-use crate::cli::exam::info;
+use crate::cli::exam::{info, native_suite};
 use crate::cli::report::Reports;
-use crate::cli::{environment, interrupts, print, print_json, runtime, setting};
+use crate::cli::{environment, interrupts, print, print_json, runtime, setting, tell_notices};
 use crate::dialects::Placed;
 use crate::event::{Sink, Sinks};
 use crate::intake::{self, Ask, IntakeError, Stored};
 use crate::model::{Case, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned, leave_out_gates_of_baselines, set_gates};
-use crate::report::{Progress, Regraded, Results, Suites, render_changes, safe};
+use crate::report::{Progress, Regraded, Results, Suites, render_changes};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
 use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records, skills_judged};
@@ -72,10 +73,11 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     notices.extend(told);
     let asked_otherwise = asked_otherwise(&then, &suites, &trials);
     notices.extend(asked_otherwise.values().cloned().collect::<BTreeSet<String>>());
-    let plan = Plan { suites, trials, sample: made.sample.clone(), skipped: Vec::new() };
-    for notice in &notices {
-        say!("note: {}", safe(notice));
-    }
+    let skipped = from.summary().map(|summary| summary.skipped).unwrap_or_default();
+    notices.extend(files_skipped(&skipped));
+    let plan = Plan { suites, trials, sample: made.sample.clone(), skipped };
+    notices.extend(changed_since(&made, &then, &plan));
+    tell_notices(&notices);
     if plan.trials.is_empty() {
         bail!("today's evals have no case of run {}; there is nothing to mark", from.id());
     }
@@ -102,12 +104,15 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         not_in_history,
         gates,
         count_flaky: made.count_flaky,
+        trusted_code: made.trusted_code.clone(),
         ..again
     };
-    // What ran is the skill as it was then, whatever has become of it.
-    for suite in &mut again.suites {
+    // What ran is the skill as it was then and what was asked then, whatever has become of them. Who grades this
+    // marking again must still see that they have changed.
+    for ((suite, then), planned) in again.suites.iter_mut().zip(&then).zip(&plan.suites) {
         let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.suite["name"]);
         suite.skill = ran.and_then(|ran| ran.skill.clone());
+        suite.suite = native_suite(&as_it_ran(then.as_ref(), &planned.suite));
     }
     run_dir.write_info(&again)?;
     Live::mark(run_dir.path(), &Rooms::place(run_dir.id())).context("cannot mark the run")?;
@@ -256,6 +261,27 @@ fn asked_otherwise(then: &[Option<Suite>], today: &[Planned], trials: &[Trial]) 
         }
     }
     changed
+}
+
+/// Today's suite, with what its agents were asked and given in the run.
+fn as_it_ran(then: Option<&Suite>, today: &Suite) -> Suite {
+    let mut suite = today.clone();
+    let Some(then) = then else { return suite };
+    suite.run.system_prompt.clone_from(&then.run.system_prompt);
+    for case in &mut suite.cases {
+        if let Some(old) = then.cases.iter().find(|old| old.id == case.id) {
+            case.stimulus.clone_from(&old.stimulus);
+            case.room.clone_from(&old.room);
+        }
+    }
+    suite
+}
+
+/// A note about the files that were not read as evals when the run was made.
+fn files_skipped(skipped: &[PathBuf]) -> Option<String> {
+    let names: Vec<String> = skipped.iter().map(|path| path.display().to_string()).collect();
+    let files = counted(names.len(), "file");
+    (!names.is_empty()).then(|| format!("this run skipped {files}: {}", names.join(", ")))
 }
 
 fn changes(again: &Again, then: &[Option<Suite>], records: &[TrialRecord]) -> Vec<VerdictChange> {

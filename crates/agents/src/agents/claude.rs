@@ -48,6 +48,8 @@ pub fn agent() -> Agent {
     ]);
     let model = words(&["--model", "{model}"]);
     let append = words(&["--append-system-prompt", "{append_system}"]);
+    // Only what it is given here is started: none of the project's servers, and those of plugins where they may.
+    let servers = words(&["--mcp-config", "{plugin_servers}"]);
     let plugin = words(&["--plugin-dir", "{plugin}"]);
     let tools = words(&["--tools", "{tools}"]);
     let print = words(&["-p"]);
@@ -62,11 +64,22 @@ pub fn agent() -> Agent {
             words(&["--session-id", "{session}"]),
             model.clone(),
             append.clone(),
+            servers.clone(),
             plugin.clone(),
             tools.clone(),
             prompt.clone(),
         ],
-        later: vec![print, always, words(&["--resume", "{session}"]), model, append, plugin, tools, prompt],
+        later: vec![
+            print,
+            always,
+            words(&["--resume", "{session}"]),
+            model,
+            append,
+            servers,
+            plugin,
+            tools,
+            prompt,
+        ],
         decoder: &STREAM,
         skills_dir: RelPath::new(".claude/skills").expect("a relative path"),
         env: [

@@ -150,6 +150,8 @@ pub struct Turn<'t> {
     pub walled: bool,
     /// The folders of the plugins that it is to load.
     pub plugins: &'t [PathBuf],
+    /// The file that says how the MCP servers of these plugins are started, where they may be.
+    pub plugin_servers: Option<&'t Path>,
 }
 
 /// Tells an agent's files that our walls are around it.
@@ -366,6 +368,7 @@ fn fill(text: &str, turn: &Turn<'_>) -> Option<String> {
             "session" => Some(turn.session?.to_owned()),
             "append_system" => Some(turn.append_system?.to_owned()),
             "tools" => Some(turn.tools?.to_owned()),
+            "plugin_servers" => Some(turn.plugin_servers?.display().to_string()),
             _ => None,
         };
         match value {
@@ -417,6 +420,7 @@ mod tests {
             gateway: None,
             walled: false,
             plugins: &[],
+            plugin_servers: None,
         }
     }
 

@@ -121,6 +121,7 @@ impl Oracle {
             gateway: inquiry.gateway,
             walled: false,
             plugins: &[],
+            plugin_servers: None,
         };
         let mut launch = self.agent.launch(&turn, user_env)?;
         if launch.link.is_some() {

@@ -65,13 +65,11 @@ fn skills_in_words(plugin: &Plugin, suite: &Suite) -> String {
 fn staged_whole(plugin: &Plugin, suite: &Suite, trust: bool) -> String {
     let mut parts = vec![skills_in_words(plugin, suite)];
     parts.extend(parts_in_words([(plugin.commands, "command"), (plugin.agents, "agent")]));
-    if plugin.hooks > 0 {
-        let hooks = counted(plugin.hooks, "hook");
-        parts.push(if trust { hooks } else { format!("{hooks} (not staged: needs --trust)") });
-    }
-    if plugin.servers > 0 {
-        parts.push(format!("{} (not started)", counted(plugin.servers, "MCP server")));
-    }
+    let code = parts_in_words([(plugin.hooks, "hook"), (plugin.servers.len(), "MCP server")]);
+    parts.extend(code.into_iter().map(|part| match trust {
+        true => part,
+        false => format!("{part} (not staged: needs --trust)"),
+    }));
     format!("plugin {}: {}", plugin.name, parts.join(", "))
 }
 
@@ -80,7 +78,7 @@ fn staged_as_skills(plugin: &Plugin, suite: &Suite, agent: &str) -> String {
         (plugin.commands, "command"),
         (plugin.agents, "agent"),
         (plugin.hooks, "hook"),
-        (plugin.servers, "MCP server"),
+        (plugin.servers.len(), "MCP server"),
     ]);
     let others =
         if others.is_empty() { String::new() } else { format!("; not staged: {}", others.join(", ")) };

@@ -83,6 +83,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
             gateway: talk.gateway,
             walled: talk.walls.holds(),
             plugins: &workspace.plugins,
+            plugin_servers: workspace.plugin_servers.as_deref(),
         };
         let mut launch = match ready(talk, &turn) {
             Ok(launch) => launch,

@@ -83,6 +83,8 @@ pub struct Workspace {
     pub other_names: Vec<(String, String)>,
     /// The copies of the plugins that the agent is to load.
     pub plugins: Vec<PathBuf>,
+    /// The file that says how their MCP servers are started. `None` where there are none, or code may not run.
+    pub plugin_servers: Option<PathBuf>,
     /// The names that the skills of these plugins have in the agent's listing, after the plugin's.
     pub plugin_skills: Vec<String>,
     pub canaries: Vec<Canary>,
@@ -103,6 +105,7 @@ pub fn stage(order: &Order<'_>) -> Result<Workspace, StageError> {
         called: Vec::new(),
         other_names: Vec::new(),
         plugins: Vec::new(),
+        plugin_servers: None,
         plugin_skills: Vec::new(),
         canaries: Vec::new(),
         before: Snapshot::default(),

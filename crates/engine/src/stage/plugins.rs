@@ -1,5 +1,7 @@
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, json};
+
 use super::layers::copy_tree;
 use super::{Order, StageError, Workspace};
 use practicum_core::model::SkillName;
@@ -12,16 +14,24 @@ use practicum_skills::skill::{Plugin, SKILL_FILE, is_manifest, starts_code, tidy
 /// (another of the same name is there already), and no code that would start by itself unless it may.
 pub fn stage(order: &Order<'_>, workspace: &mut Workspace) -> Result<Vec<Plugin>, StageError> {
     let mut plugins = Vec::new();
+    let mut servers = Map::new();
     for (number, root) in order.plugins.iter().enumerate() {
         let plugin = Plugin::read(root)?;
         let paths = order.skills.iter().filter_map(|skill| skill.path.as_deref());
         let is_under_test = paths.into_iter().any(|path| plugin.skill_at(path).is_some());
         if order.arm.has_skill() || !is_under_test {
             let copy = copy_of(&plugin, number, order, workspace)?;
+            servers.extend(plugin.servers_of_copy(&copy, &workspace.home, &workspace.folder));
             workspace.plugins.push(copy);
             workspace.plugin_skills.extend(plugin.skills.iter().map(|skill| skill.listed.clone()));
         }
         plugins.push(plugin);
+    }
+    if order.plugin_code && !servers.is_empty() {
+        let file = workspace.room().join("plugins/servers.json");
+        let text = json!({"mcpServers": servers}).to_string();
+        std::fs::write(&file, text).map_err(StageError::io("writing", &file))?;
+        workspace.plugin_servers = Some(file);
     }
     Ok(plugins)
 }

@@ -100,6 +100,7 @@ impl RunDir {
         runs
     }
 
+    /// Reads what the record says of the run.
     ///
     /// The project may have been moved or copied since the run: what lies in it is meant where it lies now.
     pub fn info(&self) -> Result<RunInfo, String> {
@@ -117,6 +118,13 @@ impl RunDir {
             for suite in &mut info.suites {
                 moved(&mut suite.origin.path);
                 suite.skill.iter_mut().for_each(|skill| moved(&mut skill.path));
+            }
+            if let Some(code) = info.trusted_code.take() {
+                let moved_file = |(mut file, digest)| {
+                    moved(&mut file);
+                    (file, digest)
+                };
+                info.trusted_code = Some(code.into_iter().map(moved_file).collect());
             }
         }
         Ok(info)

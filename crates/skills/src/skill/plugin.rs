@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{SKILL_FILE, Skill, tidy};
 use practicum_core::tree::read_bounded;
@@ -30,7 +30,8 @@ pub struct Plugin {
     pub commands: usize,
     pub agents: usize,
     pub hooks: usize,
-    pub servers: usize,
+    /// How each of its MCP servers is started, by the server's name.
+    pub servers: Map<String, Value>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +72,11 @@ impl Plugin {
             root,
         };
         let is_empty = plugin.skills.is_empty() && plugin.commands + plugin.agents + plugin.hooks == 0;
-        if is_empty && plugin.servers == 0 { Err(PluginError::Missing(plugin.root)) } else { Ok(plugin) }
+        if is_empty && plugin.servers.is_empty() {
+            Err(PluginError::Missing(plugin.root))
+        } else {
+            Ok(plugin)
+        }
     }
 
     /// Skills in the usual folder that are links to somewhere else, and so no part of a copy.
@@ -79,6 +84,26 @@ impl Plugin {
         let mut found = subfolders(&self.root.join("skills"));
         found.retain(|folder| folder.join(SKILL_FILE).is_file() && !lies_in(&self.root, folder));
         found
+    }
+
+    /// How the MCP servers of a copy of the plugin are started, by the names that Claude Code gives to servers of
+    /// plugins, with the variables that it sets for them.
+    pub fn servers_of_copy(&self, copy: &Path, home: &Path, workspace: &Path) -> Map<String, Value> {
+        let data = home.join(".claude/plugins/data").join(format!("{}-inline", self.name));
+        let folders =
+            [("CLAUDE_PLUGIN_ROOT", copy), ("CLAUDE_PLUGIN_DATA", &data), ("CLAUDE_PROJECT_DIR", workspace)];
+        let variables = folders.map(|(name, folder)| (name, folder.display().to_string()));
+        let started = |(name, server): (&String, &Value)| {
+            let mut server = server.clone();
+            fill_in(&mut server, &variables);
+            if server.get("command").is_some() {
+                let own = server["env"].as_object().cloned().unwrap_or_default();
+                let set = variables.iter().map(|(name, value)| ((*name).to_owned(), json!(value)));
+                server["env"] = Value::Object(set.chain(own).collect());
+            }
+            (format!("plugin:{}:{name}", self.name), server)
+        };
+        self.servers.iter().map(started).collect()
     }
 
     /// The skill whose SKILL.md lies in this folder.
@@ -250,22 +275,36 @@ fn count_hooks(said: &Value) -> usize {
     modules + lists.map(Vec::len).sum::<usize>()
 }
 
-fn servers(root: &Path, said: Option<&Value>) -> usize {
-    let of = |file: &Map<String, Value>| match file.get("mcpServers").and_then(Value::as_object) {
-        Some(servers) => servers.len(),
-        None => file.len(),
+/// How the MCP servers of a plugin are started: those of its `.mcp.json`, and those that its manifest names or holds.
+fn servers(root: &Path, said: Option<&Value>) -> Map<String, Value> {
+    let of_file = |path: &Path| {
+        let mut file = read_object(path).unwrap_or_default();
+        match file.get_mut("mcpServers").and_then(Value::as_object_mut) {
+            Some(servers) => std::mem::take(servers),
+            None => file,
+        }
     };
-    let usual = read_object(&root.join(".mcp.json")).map_or(0, |file| of(&file));
-    let named = match said {
-        Some(Value::Object(servers)) => servers.len(),
-        Some(said) => named_paths(root, said)
-            .iter()
-            .filter_map(|path| read_object(path).ok())
-            .map(|file| of(&file))
-            .sum(),
-        None => 0,
-    };
-    usual + named
+    let mut all = of_file(&root.join(".mcp.json"));
+    match said {
+        Some(Value::Object(servers)) => all.extend(servers.clone()),
+        Some(said) => all.extend(named_paths(root, said).iter().flat_map(|path| of_file(path))),
+        None => {}
+    }
+    all
+}
+
+/// Replaces `${NAME}` in every text of a document by what the variable is set to.
+fn fill_in(document: &mut Value, variables: &[(&str, String)]) {
+    match document {
+        Value::String(text) => {
+            for (name, value) in variables {
+                *text = text.replace(&format!("${{{name}}}"), value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| fill_in(item, variables)),
+        Value::Object(entries) => entries.values_mut().for_each(|entry| fill_in(entry, variables)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }
 
 #[cfg(test)]
@@ -345,7 +384,7 @@ mod tests {
             ],
         );
         let plugin = Plugin::read(root).expect("a plugin");
-        assert_eq!((plugin.commands, plugin.agents, plugin.hooks, plugin.servers), (2, 1, 4, 2));
+        assert_eq!((plugin.commands, plugin.agents, plugin.hooks, plugin.servers.len()), (2, 1, 4, 2));
         let kept = without_code(&std::fs::read_to_string(root.join(MANIFEST)).expect("a text"));
         assert_eq!(kept.as_deref(), Some(r#"{"name":"p"}"#));
         write(root, &[(MANIFEST, "{broken")]);

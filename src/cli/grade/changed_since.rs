@@ -1,0 +1,64 @@
+//! What decided the trials of a stored run and is another today. Grading again cannot show what it would do now.
+
+use crate::cli::exam::{changed_files, skill_under_test, trusted_code};
+use crate::model::{Arm, Case, Room, Suite};
+use crate::plan::{Plan, Planned};
+use crate::store::RunInfo;
+
+/// A note for each skill, workspace, system prompt and script that has changed since the run: its results are
+/// those of the old one.
+pub fn changed_since(made: &RunInfo, then: &[Option<Suite>], plan: &Plan) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (index, planned) in plan.suites.iter().enumerate() {
+        notes.extend(changed_skill(made, plan, index));
+        if let Some(then) = &then[index] {
+            notes.extend(changed_system_prompt(then, planned));
+            notes.extend(changed_workspaces(then, plan, index));
+        }
+    }
+    let code = made.trusted_code.as_ref().and_then(|then| changed_files(then, &trusted_code(plan)));
+    notes.extend(code.map(|files| {
+        format!("code of this run has changed since: {files}; the results are those of the old code")
+    }));
+    notes
+}
+
+fn changed_skill(made: &RunInfo, plan: &Plan, index: usize) -> Option<String> {
+    let ran_with_skill =
+        plan.trials.iter().any(|trial| trial.suite == index && trial.condition.arm != Arm::WithoutSkill);
+    let suite = &plan.suites[index].suite;
+    let ran = made.suites.iter().find(|ran| ran.suite["name"] == suite.name.as_str())?.skill.as_ref()?;
+    let now = skill_under_test(suite)?;
+    (ran_with_skill && now.digest != ran.digest).then(|| {
+        let name = suite.skills.first().map_or("", |skill| skill.name.as_str());
+        format!("skill {name} has changed since this run; the results are those of the skill as it was")
+    })
+}
+
+fn changed_system_prompt(then: &Suite, planned: &Planned) -> Option<String> {
+    let Suite { name, run, .. } = &planned.suite;
+    (then.run.system_prompt != run.system_prompt).then(|| {
+        format!(
+            "the system prompt of {name} has changed since this run; the results are those of the old one"
+        )
+    })
+}
+
+/// A note that names the cases whose agents would find something else today: another setup, other files.
+fn changed_workspaces(then: &Suite, plan: &Plan, index: usize) -> Option<String> {
+    // What runs after the grading decides nothing.
+    let before_agent = |room: &Room| Room { teardown: None, ..room.clone() };
+    let is_changed = |case: &&Case| {
+        let old = then.cases.iter().find(|old| old.id == case.id);
+        old.is_some_and(|old| before_agent(&old.room) != before_agent(&case.room))
+    };
+    let was_run = |at: usize| plan.trials.iter().any(|trial| (trial.suite, trial.case) == (index, at));
+    let cases = plan.suites[index].suite.cases.iter().enumerate().filter(|(at, _)| was_run(*at));
+    let changed: Vec<&str> =
+        cases.map(|(_, case)| case).filter(is_changed).map(|case| case.id.as_str()).collect();
+    (!changed.is_empty()).then(|| {
+        let cases = if changed.len() == 1 { "case" } else { "cases" };
+        let changed = changed.join(", ");
+        format!("the setup or the files of {cases} {changed} have changed since this run; the results are those of the old ones")
+    })
+}
