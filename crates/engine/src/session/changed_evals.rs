@@ -2,22 +2,21 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use super::info::native_suite;
-use crate::model::counted;
+use super::SessionError;
+use super::record::native_suite;
 use crate::plan::Plan;
-use crate::report::safe;
 use crate::store::{RunDir, RunInfo};
+use practicum_core::model::counted;
 
 /// How many changes are named.
 const MOST_NAMED: usize = 5;
 
 /// Refuses to resume a run whose evals have changed: its record would mix the results of two sets of evals, and a
 /// case that was removed would vanish from it. What a skill or a fixture holds may change; such trials run again.
-pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
-    let mut changes = changes(&run.info().map_err(|why| anyhow!(why))?, plan);
+pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
+    let mut changes = changes(&run.info().map_err(SessionError::Refused)?, plan);
     if changes.is_empty() {
         return Ok(());
     }
@@ -25,11 +24,11 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
     if more > 0 {
         changes.push(counted(more, "more change"));
     }
-    bail!(
+    Err(SessionError::Refused(format!(
         "run {} cannot be resumed, because the evals have changed since: {}; start a new run",
         run.id(),
-        safe(&changes.join(", "))
-    )
+        changes.join(", ")
+    )))
 }
 
 fn changes(then: &RunInfo, now: &Plan) -> Vec<String> {

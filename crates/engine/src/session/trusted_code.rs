@@ -4,13 +4,11 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
-
-use crate::model::{Base, Case, Digest};
+use super::SessionError;
 use crate::plan::Plan;
-use crate::report::safe;
-use crate::skill::{Plugin, tidy};
 use crate::store::RunDir;
+use practicum_core::model::{Base, Case, Digest};
+use practicum_skills::skill::{Plugin, tidy};
 
 /// More files than this are not followed.
 const MOST_FILES: usize = 2000;
@@ -57,18 +55,18 @@ pub fn trusted_code(plan: &Plan) -> BTreeMap<PathBuf, Digest> {
 }
 
 /// Refuses to resume a run on the trust of its beginning if code has changed since.
-pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
+pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
     let now = trusted_code(plan);
-    let info = run.info().map_err(|why| anyhow!(why))?;
+    let info = run.info().map_err(SessionError::Refused)?;
     let runs_code = || plan.trials.iter().any(|trial| plan.case(trial).1.scripts().next().is_some());
     let Some(then) = info.trusted_code else {
         if now.is_empty() && !runs_code() {
             return Ok(());
         }
-        bail!(
+        return Err(SessionError::Refused(format!(
             "run {} does not say which code was trusted when it began; read what the scripts do, then say --trust",
             run.id()
-        );
+        )));
     };
     let changed = now.iter().filter(|(file, digest)| match then.get(*file) {
         Some(known) => known != *digest,
@@ -81,12 +79,12 @@ pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
     }
     let more = names.len().saturating_sub(MOST_NAMED);
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    bail!(
+    Err(SessionError::Refused(format!(
         "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
          {}{more}; read what it does now, then say --trust",
         run.id(),
-        safe(&names[..names.len().min(MOST_NAMED)].join(", "))
-    )
+        names[..names.len().min(MOST_NAMED)].join(", ")
+    )))
 }
 
 /// The regular files that a script names: by their whole path, below what its workspace is made of, or beside

@@ -1,39 +1,25 @@
-//! From a plan to an exit code, for every command that runs trials.
-
-mod changed_evals;
-mod hold;
-mod info;
-mod shown;
-mod trust;
-mod trusted_code;
+//! The options of every command that runs trials, and what those commands do with a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use anyhow::anyhow;
 
-pub use info::info;
-
-use super::advising::Asking;
+use super::adviser::ModelAccess;
+use super::evals::{Choices, Evals};
 use super::gates::Gates;
-use super::going_on::Said;
 use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
-use super::purse::Purse;
+use super::observer::TerminalObserver;
 use super::report::Reports;
-use super::{list, print_json};
-use crate::agents::Agent;
-use crate::improve::Left;
-use crate::intake::Ask;
-use crate::model::{Gate, Ratio, Summary};
-use crate::plan::Plan;
+use super::{list, print_json, runtime};
+use crate::model::{Gate, Ratio};
 use crate::report::Results;
-use crate::settings::{JOBS, Layers, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
-use crate::store::RunDir;
+use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
+use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
 
 /// How trials are carried out, whichever they are.
 #[derive(Clone, clap::Args)]
-pub struct Carrying {
+pub struct RunFlags {
     /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
     /// up is the question (repeatable)
     #[arg(long, value_name = "PATH", help_heading = ROOM)]
@@ -90,10 +76,7 @@ pub struct Carrying {
     allow_network: bool,
     /// Let the evals' setup and teardown scripts run, and the hooks of plugins
     #[arg(long, help_heading = ROOM)]
-    trust: bool,
-    /// Whether only the command that began a resumed run said `--trust`.
-    #[arg(skip)]
-    trusted_before: bool,
+    pub trust: bool,
     #[command(flatten)]
     gates: Gates,
     /// How many trials run at once
@@ -120,63 +103,30 @@ pub struct Carrying {
     /// Print the summary document, and nothing else, on standard output
     #[arg(long, help_heading = SHOWN)]
     pub json: bool,
-    /// When no more trials are started.
+    /// The money that all runs of the command share.
     #[arg(skip)]
-    until: Option<Instant>,
-    /// The id of the run, if it was decided before.
-    #[arg(skip)]
-    id: Option<String>,
-    /// The earlier version of the skill that is under test, where a comparison put it back.
-    #[arg(skip)]
-    earlier_skill: Option<String>,
-    /// Why the run is in no trend and no badge, if so.
-    #[arg(skip)]
-    not_in_history: Option<String>,
-    #[arg(skip)]
-    purse: Purse,
+    pub budget: SharedBudget,
 }
 
-/// What is to be carried out.
-pub struct Errand {
-    pub plan: Plan,
-    pub agents: BTreeMap<String, Agent>,
-    pub ask: Ask,
-    pub layers: Layers,
-    pub project: PathBuf,
-    pub environment: BTreeMap<String, String>,
-    /// What the user was told on the way here.
-    pub notices: Vec<String>,
-    /// The run that is gone on with.
-    pub resumed: Option<RunDir>,
-}
-
-/// An exam that was held.
-pub struct Held {
-    pub summary: Summary,
-    pub run_dir: RunDir,
-}
-
-/// An exam that did not come to its end, and nothing may be made of the half of it.
+/// A run that was stopped before its end, so that nothing can be concluded from it.
 #[derive(Debug, thiserror::Error)]
 #[error("{why}; {way_on}")]
-pub struct CutShort {
+pub struct StoppedRun {
     why: &'static str,
     way_on: String,
     pub exit: u8,
 }
 
-impl Held {
-    /// The same, for those who can make nothing of half of it.
-    pub fn if_whole(self) -> anyhow::Result<Self> {
-        let exit = self.summary.exit;
-        let why = match exit {
-            130 => "interrupted",
-            4 => "stopped by its budget",
-            _ => return Ok(self),
-        };
-        let way_on = self.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
-        Err(CutShort { why, way_on, exit }.into())
-    }
+/// The run if it came to its end, for commands that can conclude nothing from a part of it.
+pub fn refuse_stopped(finished: FinishedRun) -> anyhow::Result<FinishedRun> {
+    let exit = finished.summary.exit;
+    let why = match exit {
+        130 => "interrupted",
+        4 => "stopped by its budget",
+        _ => return Ok(finished),
+    };
+    let way_on = finished.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+    Err(StoppedRun { why, way_on, exit }.into())
 }
 
 pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
@@ -192,10 +142,10 @@ fn parse_variable(name: &str) -> Result<String, String> {
     }
 }
 
-impl Carrying {
-    /// Adds who answers and who judges to what is asked.
-    pub fn ask(&self, ask: Ask) -> Ask {
-        Ask {
+impl RunFlags {
+    /// The typed options of a run of these evals.
+    pub fn options(&self, evals: &Evals, choices: &Choices) -> RunOptions {
+        let inputs = RunInputs {
             script: self.script.clone(),
             record: self.record.clone(),
             replay: self.replay.clone(),
@@ -203,13 +153,29 @@ impl Carrying {
             with_skills: self.with_skill.clone(),
             plugins: self.plugin.clone(),
             trust: self.trust,
-            ..ask
+            only_shown: self.dry_run,
+            ..evals.inputs()
+        };
+        RunOptions {
+            inputs,
+            settings: self.settings(choices),
+            prices: self.prices.clone(),
+            gates: self.gates.asked().to_vec(),
+            allow_unscored: self.allow_unscored,
+            count_flaky: self.count_flaky,
+            pass_env: self.env.clone(),
+            allow_network: self.allow_network,
+            fail_fast: self.fail_fast,
+            stop_early: self.stop_early,
+            no_reuse: self.no_cache,
+            keep_workspaces: self.keep_workspaces,
+            ..RunOptions::default()
         }
     }
 
-    /// What was said, by the settings' names.
-    pub fn flags(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let said = [
+    /// The settings that these flags and the choices give, by name.
+    pub fn settings(&self, choices: &Choices) -> BTreeMap<String, String> {
+        let own = [
             (JOBS.name, self.jobs.clone()),
             (SANDBOX.name, self.sandbox.clone()),
             (PROBE.name, self.no_probe.then(|| "false".to_owned())),
@@ -218,52 +184,13 @@ impl Carrying {
             (RETRIES.name, self.retries.clone()),
             (RETRY_WAIT.name, self.retry_wait.clone()),
         ];
-        said.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)))
+        let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    /// The same with nothing taken over from earlier runs.
-    #[must_use]
-    pub fn anew(self) -> Self {
-        Self { no_cache: true, ..self }
-    }
-
-    /// The same without a plan and without progress.
-    #[must_use]
-    pub fn quietly(self) -> Self {
-        Self { quiet: true, ..self }
-    }
-
-    /// Carries it out, writes the reports, and shows what came of it.
-    pub fn carry_out(&self, errand: Errand, reports: &Reports) -> anyhow::Result<u8> {
-        reports.check(self.json)?;
-        let environment = errand.environment.clone();
-        let planned = (self.dry_run && self.json).then(|| list::document(&errand.plan));
-        let Some(held) = self.hold(errand)? else {
-            if let Some(planned) = planned {
-                print_json(&planned)?;
-            }
-            return Ok(0);
-        };
-        let exit = held.summary.exit;
-        let mut results = Results::open(held.run_dir).map_err(|why| anyhow!(why))?;
-        let all_written = reports.write(&mut results, &environment);
-        reports.show(&results, self.json)?;
-        // The run itself is kept; that somebody waits for a report must not go unnoticed.
-        Ok(if all_written || exit != 0 { exit } else { 3 })
-    }
-
-    /// The same for at most so much money, which nobody else spends, and time.
-    #[must_use]
-    pub fn within(self, left: Left) -> Self {
-        let until = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
-        let until = until.and_then(|left| Instant::now().checked_add(left)).or(self.until);
-        let max_cost = left.usd.map(|usd| usd.to_string()).or(self.max_cost);
-        Self { max_cost, until, purse: Purse::default(), ..self }
-    }
-
-    /// What may be said anew of a run that is gone on with: what it may take and how it is shown, not
+    /// The arguments that may be given beside `--resume`, by their names: what a run may take and how it is shown, not
     /// what is run and what counts, which would make two runs of one.
-    pub const SAID_ANEW: [&str; 13] = [
+    pub const RESUMABLE: [&str; 13] = [
         "max_cost",
         "max_tokens",
         "retries",
@@ -279,45 +206,64 @@ impl Carrying {
         "json",
     ];
 
-    /// The same with what is said anew.
-    #[must_use]
-    pub fn going_on(self, now: Self, said: &Said) -> Self {
-        // What the environment names is there both times, and gives way to what was said at the beginning.
-        let prices = now.prices.filter(|_| said.has("prices"));
-        Self {
-            max_cost: now.max_cost.or(self.max_cost),
-            max_tokens: now.max_tokens.or(self.max_tokens),
-            retries: now.retries.or(self.retries),
-            retry_wait: now.retry_wait.or(self.retry_wait),
-            prices: prices.or(self.prices),
-            jobs: now.jobs.or(self.jobs),
-            fail_fast: now.fail_fast || self.fail_fast,
-            no_cache: now.no_cache || self.no_cache,
-            trust: now.trust || self.trust,
-            trusted_before: self.trust && !now.trust,
-            keep_workspaces: now.keep_workspaces || self.keep_workspaces,
-            dry_run: now.dry_run || self.dry_run,
-            quiet: now.quiet || self.quiet,
-            json: now.json || self.json,
-            ..self
+    /// The limits of a run that shares its budget with the other runs of the command.
+    pub fn limits(&self) -> RunLimits {
+        RunLimits { budget: self.budget.clone(), ..RunLimits::default() }
+    }
+
+    /// What shows the run to the user.
+    pub fn observer(&self) -> TerminalObserver {
+        TerminalObserver { quiet: self.quiet, dry_run: self.dry_run }
+    }
+
+    /// Plans and runs. `None` if nothing was to be run.
+    pub fn run(&self, suites: SuitesToRun) -> anyhow::Result<Option<FinishedRun>> {
+        self.run_with(suites, &mut self.observer())
+    }
+
+    /// Plans and runs, shown by another observer.
+    pub fn run_with(
+        &self,
+        suites: SuitesToRun,
+        observer: &mut TerminalObserver,
+    ) -> anyhow::Result<Option<FinishedRun>> {
+        match suites.prepare(observer)? {
+            Some(prepared) if !self.dry_run => self.run_prepared(prepared, observer).map(Some),
+            _ => Ok(None),
         }
     }
 
-    /// The same, whatever folder it is read in.
-    pub fn with_absolute_paths(self) -> std::io::Result<Self> {
-        Ok(Self { prices: self.prices.map(std::path::absolute).transpose()?, ..self })
+    fn run_prepared(
+        &self,
+        prepared: PreparedRun,
+        observer: &mut TerminalObserver,
+    ) -> anyhow::Result<FinishedRun> {
+        let finished = runtime()?.block_on(prepared.run(observer))?;
+        if let Some(folder) = &finished.workspaces {
+            say!("workspaces kept in {}", folder.display());
+        }
+        Ok(finished)
     }
 
-    /// The same as a run of this id.
-    #[must_use]
-    pub fn with_id(self, id: &str) -> Self {
-        Self { id: Some(id.to_owned()), ..self }
-    }
-
-    /// The same for a skill as it was at this ref.
-    #[must_use]
-    pub fn with_earlier_skill(self, reference: &str) -> Self {
-        Self { earlier_skill: Some(reference.to_owned()), ..self }
+    /// Plans and runs, writes the reports, and shows the results. Gives the exit code.
+    pub fn run_and_report(&self, suites: SuitesToRun, reports: &Reports) -> anyhow::Result<u8> {
+        reports.check(self.json)?;
+        let mut observer = self.observer();
+        let Some(prepared) = suites.prepare(&mut observer)? else { return Ok(0) };
+        if self.dry_run {
+            if self.json {
+                print_json(&list::document(prepared.plan()))?;
+            }
+            return Ok(0);
+        }
+        let environment = super::environment();
+        let finished = self.run_prepared(prepared, &mut observer)?;
+        let exit = finished.summary.exit;
+        let mut results = Results::open(finished.run_dir).map_err(|why| anyhow!(why))?;
+        let all_written = reports.write(&mut results, &environment);
+        reports.show(&results, self.json)?;
+        // The run itself is kept; that somebody waits for a report must not go unnoticed.
+        Ok(if all_written || exit != 0 { exit } else { 3 })
     }
 
     /// The gates of the command line.
@@ -325,23 +271,14 @@ impl Carrying {
         self.gates.asked()
     }
 
-    /// The same for a run that checks nothing, for this reason.
-    #[must_use]
-    pub fn not_in_history(self, why: &str) -> Self {
-        Self { not_in_history: Some(why.to_owned()), ..self }
-    }
-
     /// Whether it writes a cassette or plays one.
-    pub fn is_taped(&self) -> bool {
+    pub fn has_cassette(&self) -> bool {
         self.record.is_some() || self.replay.is_some()
     }
 
-    pub fn asking(&self) -> Asking {
-        Asking {
-            ask: self.ask(Ask::default()),
-            prices: self.prices.clone(),
-            cached: !self.no_cache,
-            purse: self.purse.clone(),
-        }
+    /// How a model is reached that is asked outside of a run.
+    pub fn model_access(&self) -> ModelAccess {
+        let options = self.options(&Evals::at(Vec::new()), &Choices::default());
+        ModelAccess { options, limits: self.limits() }
     }
 }
