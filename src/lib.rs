@@ -10,8 +10,8 @@ pub mod testing;
 pub use practicum_agents::{agents, builtin, gateway, llm};
 pub use practicum_core::{aggregate, compare, event, model, stats, tree};
 pub use practicum_engine::{
-    captured, history, intake, judge, key, marking, modes, observe, pipeline, plan, probe, quality, recall,
-    run, sandbox, self_test, settings, stage, store, transcript,
+    captured, history, intake, judge, key, marking, modes, observe, options, pipeline, plan, probe, quality,
+    recall, run, sandbox, self_test, session, settings, stage, store, transcript,
 };
 pub use practicum_evals::{dialects, discover, first_evals, score, web};
 pub use practicum_improve::improve;

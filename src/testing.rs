@@ -22,11 +22,12 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
 use crate::captured::{Captured, keep_answerable_gates};
-use crate::intake::{self, Ask, IntakeError, Reading};
+use crate::intake::{self, IntakeError, Reading};
 use crate::model::{CheckResult, GateResult, Ratio, Severity, Verdict};
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Flip, GradedVerdict, render_diagnostics, render_graded};
 use crate::run::Cancel;
+use crate::session::RunInputs;
 use crate::settings::{Layers, project_root};
 
 /// An eval file, read once and marked with as often as a test likes.
@@ -61,13 +62,13 @@ impl Spec {
     pub fn load(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         let path = path.as_ref().to_owned();
         let environment = BTreeMap::new();
-        let ask = Ask { paths: vec![path.clone()], ..Ask::default() };
+        let ask = RunInputs { paths: vec![path.clone()], ..RunInputs::default() };
         let reading = intake::read(&ask, &environment)?;
         if reading.has_errors() {
             return Err(SpecError::Invalid(errors(&reading)));
         }
         let project = project_root(&std::path::absolute(&path).unwrap_or_else(|_| path.clone()));
-        let layers = Layers::read(BTreeMap::new(), environment, &project).map_err(IntakeError::from)?;
+        let layers = Layers::without_flags(environment, &project).map_err(IntakeError::from)?;
         let mut suites = intake::outline(reading, &layers)?;
         keep_answerable_gates(&mut suites, false);
         Ok(Self { path, suites, cases: Vec::new() })

@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 
 use super::evals::Choices;
-use super::exam::Carrying;
+use super::run_flags::RunFlags;
 use super::{environment, print, print_json, runtime, tell_notices};
 use crate::improve::{self, Blind, Brief, Outcome, Outputs, StoredRun};
-use crate::intake::{self, Ask, IntakeError};
+use crate::intake::{self, IntakeError};
 use crate::model::{Compared, Digest, Origin, Suite};
 use crate::report::{figures, safe};
 use crate::run::Cancel;
+use crate::session::RunInputs;
 use crate::settings::Layers;
 use crate::store::RunDir;
 use crate::versions::Versions;
@@ -51,16 +52,15 @@ impl Unseeing {
         second: &str,
         project: &Path,
         choices: &Choices,
-        carrying: &Carrying,
+        run_flags: &RunFlags,
     ) -> anyhow::Result<u8> {
         let (one, other) = self.sides(first, second, project)?;
         let (pairings, unpaired) = improve::pair(&one.outputs, &other.outputs);
         if pairings.is_empty() {
             bail!("the two sides have no case in common, so there is nothing to compare");
         }
-        let mut flags = choices.flags();
-        flags.extend(carrying.flags());
-        let layers = Layers::read(flags, environment(), project).map_err(IntakeError::from)?;
+        let layers =
+            Layers::read(run_flags.settings(choices), environment(), project).map_err(IntakeError::from)?;
         let nobody = || Suite::silent("files", origin(project));
         let script = one.script.or(other.script);
         let suite = one.suite.or(other.suite).unwrap_or_else(nobody);
@@ -69,16 +69,16 @@ impl Unseeing {
             several => say!("{several} cases, each judged in both orders"),
         }
         let judged = runtime().context("cannot start")?.block_on(async {
-            let asking = carrying.asking();
+            let access = run_flags.model_access();
             let adviser =
-                asking.adviser(&layers, project, &suite, script.as_deref(), Cancel::default()).await?;
+                access.adviser(&layers, project, &suite, script.as_deref(), Cancel::default()).await?;
             anyhow::Ok(improve::judge_all(&adviser, &pairings, self.seed).await)
         })?;
         let folder = project.join(".practicum/comparisons").join(RunDir::new_id(jiff::Timestamp::now()));
         let (one, other) = (&one.outputs.name, &other.outputs.name);
         let blind = Blind::of(one, other, self.seed, judged, unpaired, &folder);
         let blind = blind.with_context(|| format!("cannot write to {}", folder.display()))?;
-        if carrying.json {
+        if run_flags.json {
             print_json(&blind)?;
         } else {
             print(&in_words(&blind, &folder))?;
@@ -120,7 +120,7 @@ impl Unseeing {
 
     /// What the eval file asks for, in the case that is meant.
     fn specified(&self, spec: &Path) -> anyhow::Result<(Brief, Option<Suite>)> {
-        let ask = Ask { paths: vec![spec.to_owned()], ..Ask::default() };
+        let ask = RunInputs { paths: vec![spec.to_owned()], ..RunInputs::default() };
         let reading = intake::read(&ask, &environment())?;
         tell_notices(&reading.notices);
         if reading.has_errors() {

@@ -42,7 +42,7 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn check(args: &Args) -> anyhow::Result<u8> {
-    let mut reading = intake::read(&args.evals.ask(), &environment())?;
+    let mut reading = intake::read(&args.evals.inputs(), &environment())?;
     tell_notices(&reading.notices);
     let named = reading.names_skill();
     let mut told = BTreeSet::new();

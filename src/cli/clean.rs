@@ -1,6 +1,7 @@
 use std::path::PathBuf;
 
-use super::{complain, counted, print, sweep_up};
+use super::{complain, counted, print};
+use crate::session::remove_leftovers;
 use crate::settings::project_root;
 use crate::store::{Cache, Live, RunDir};
 
@@ -39,7 +40,7 @@ fn clean(args: &Args) -> anyhow::Result<()> {
     for run in &runs {
         if Live::read(run.path()).is_some_and(|live| live.is_running()) {
             going_on += 1;
-        } else if sweep_up(run) {
+        } else if remove_leftovers(run) {
             swept += 1;
         }
     }

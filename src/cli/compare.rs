@@ -1,11 +1,10 @@
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 
 use super::blind::Unseeing;
 use super::evals::{Choices, Evals};
-use super::exam::{Carrying, Held};
+use super::run_flags::{RunFlags, refuse_stopped};
 use super::{compare_texts, complain, environment, print, print_json, run};
 use crate::compare::{Comparisons, Dimension, Rules, Side, best_of, compare, parts};
 use crate::git_ref;
@@ -13,6 +12,7 @@ use crate::intake::{self, IntakeError, Reading};
 use crate::model::{Mode, TrialRecord};
 use crate::own_files;
 use crate::report::{comparison, safe};
+use crate::session::{FinishedRun, RunOptions, Session, SessionError};
 use crate::settings::{Layers, project_root};
 use crate::stats::MARGIN;
 use crate::store::{RunDir, read_noise, records};
@@ -84,7 +84,7 @@ pub struct Args {
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
     choices: Choices,
     #[command(flatten, next_help_heading = "With --modes, --against or --blind")]
-    carrying: Carrying,
+    flags: RunFlags,
 }
 
 fn parse_dimension(text: &str) -> Result<Dimension, String> {
@@ -96,7 +96,7 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn compared(args: &Args) -> anyhow::Result<u8> {
-    if !args.carrying.gates_asked().is_empty() {
+    if !args.flags.gates_asked().is_empty() {
         bail!(
             "--gate cannot be given to compare, which says what was lost and has no gates; practicum run \
              enforces gates"
@@ -110,12 +110,12 @@ fn compared(args: &Args) -> anyhow::Result<u8> {
     if args.blind {
         let [first, second] = args.what.as_slice() else { bail!("name two sides to compare blindly") };
         let project = project(args)?;
-        return args.unseeing.compare(first, second, &project, &args.choices, &args.carrying);
+        return args.unseeing.compare(first, second, &project, &args.choices, &args.flags);
     }
     if let Some(spec) = &args.unseeing.spec {
         let [before, after] = args.what.as_slice() else { bail!("name two texts to compare by the spec") };
         let texts = (Path::new(before), Path::new(after));
-        return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.carrying.json);
+        return compare_texts::compare(texts, spec, args.unseeing.case.as_deref(), args.flags.json);
     }
     let noise = read_noise(&project(args)?).map_err(|why| anyhow!(why))?;
     let rules = Rules {
@@ -136,7 +136,7 @@ fn compared(args: &Args) -> anyhow::Result<u8> {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))?;
         own_files::remember(std::slice::from_ref(path));
     }
-    if args.carrying.json {
+    if args.flags.json {
         print_json(&found)?;
     } else {
         print(&comparison::text(&found))?;
@@ -221,9 +221,9 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     }
     for mode in &args.modes {
         say!("mode {}", safe(mode));
-        let held = hold(args, args.choices.clone().with_mode(mode), args.carrying.clone(), |_| Ok(()))?;
-        let Some(held) = held else { continue };
-        kept.push(Kept { name: mode.clone(), ..Kept::of(&held.run_dir)? });
+        let options = options(args, &args.choices.clone().with_mode(mode));
+        let Some(finished) = run_side(args, options, |_| Ok(()))? else { continue };
+        kept.push(Kept { name: mode.clone(), ..Kept::of(&finished.run_dir)? });
     }
     if kept.is_empty() {
         return Ok(None);
@@ -238,7 +238,7 @@ fn modes(args: &Args, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
 /// Refuses before the first mode is run and paid for.
 fn refuse_unknown_modes(args: &Args) -> anyhow::Result<()> {
     let project = Evals::about(args.what.iter().map(PathBuf::from).collect(), None, None).project();
-    let layers = Layers::read(BTreeMap::new(), environment(), &project).map_err(IntakeError::from)?;
+    let layers = Layers::without_flags(environment(), &project).map_err(IntakeError::from)?;
     for mode in &args.modes {
         if mode.contains(',') {
             bail!("separate modes with spaces: --modes {}", safe(&mode.replace(',', " ")));
@@ -251,11 +251,11 @@ fn refuse_unknown_modes(args: &Args) -> anyhow::Result<()> {
 fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Option<Titled>> {
     let aside = tempfile::tempdir().context("cannot make a folder for the earlier skill")?;
     say!("the skill at {}", safe(reference));
-    let earlier = args.carrying.clone().with_earlier_skill(reference);
-    let choices = || args.choices.clone();
-    let before = hold(args, choices(), earlier, |reading| put_back(reading, reference, aside.path()))?;
+    let now = options(args, &args.choices);
+    let earlier = RunOptions { earlier_skill: Some(reference.to_owned()), ..now.clone() };
+    let before = run_side(args, earlier, |reading| put_back(reading, reference, aside.path()))?;
     say!("the skill as it is");
-    let after = hold(args, choices(), args.carrying.clone(), |_| Ok(()))?;
+    let after = run_side(args, now, |_| Ok(()))?;
     let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
     let before = Kept { name: reference.to_owned(), ..Kept::of(&before.run_dir)? };
     let after = Kept { name: "now".to_owned(), ..Kept::of(&after.run_dir)? };
@@ -263,16 +263,25 @@ fn against(args: &Args, reference: &str, rules: &Rules<'_>) -> anyhow::Result<Op
     Ok(Some(Titled { title, found: compare(&[before.side(), after.side()], rules) }))
 }
 
-fn hold(
+fn evals(args: &Args) -> Evals {
+    Evals::about(args.what.iter().map(PathBuf::from).collect(), args.evals.clone(), args.skill.clone())
+}
+
+fn options(args: &Args, choices: &Choices) -> RunOptions {
+    args.flags.options(&evals(args), choices)
+}
+
+/// Runs one side of the comparison. Nothing is compared with a part of a run, and after Ctrl-C no other run begins.
+fn run_side(
     args: &Args,
-    choices: Choices,
-    carrying: Carrying,
-    amend: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
-) -> anyhow::Result<Option<Held>> {
-    let what = args.what.iter().map(PathBuf::from).collect();
-    let evals = Evals::about(what, args.evals.clone(), args.skill.clone());
-    // Nothing is compared with half a run, and after Ctrl-C no other begins.
-    run::hold(evals, choices, carrying, amend)?.map(Held::if_whole).transpose()
+    options: RunOptions,
+    change: impl FnOnce(&mut Reading) -> anyhow::Result<()>,
+) -> anyhow::Result<Option<FinishedRun>> {
+    let change =
+        |reading: &mut Reading| change(reading).map_err(|error| SessionError::Refused(format!("{error:#}")));
+    let session = Session::new(evals(args).project()).with_options(options);
+    let session = session.with_limits(args.flags.limits()).changing_reading(change);
+    run::run_for_command(&args.flags, session)?.map(refuse_stopped).transpose()
 }
 
 /// Puts the skills that are read under test as they were at a ref.

@@ -4,10 +4,11 @@ use anyhow::{anyhow, bail};
 
 use super::{colour, complain, environment, print, tell, tell_notices};
 use crate::dialects::{self, Dialect, Placed, RaisedFile};
-use crate::intake::{self, Ask};
+use crate::intake;
 use crate::model::{Case, Suite};
 use crate::own_files;
 use crate::report::{render_diagnostics, safe};
+use crate::session::RunInputs;
 use crate::tree::{Syntax, to_yaml};
 
 #[derive(clap::Args)]
@@ -39,10 +40,10 @@ pub fn main(args: Args) -> u8 {
 }
 
 fn convert(args: &Args) -> anyhow::Result<u8> {
-    let ask = Ask {
+    let ask = RunInputs {
         paths: vec![args.file.clone()],
-        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
-        ..Ask::default()
+        dialect: args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name().to_owned()),
+        ..RunInputs::default()
     };
     let reading = intake::read(&ask, &environment())?;
     tell_notices(&reading.notices);

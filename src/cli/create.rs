@@ -2,14 +2,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::advising::Advising;
+use super::adviser::AdviserFlags;
 use super::{complain, counted, environment, print, runtime, tell_notices};
 use crate::improve;
-use crate::intake::{self, Ask, IntakeError};
+use crate::intake::{self, IntakeError};
 use crate::lint::lint;
 use crate::model::{RelPath, Severity, Suite};
 use crate::report::safe;
 use crate::run::Cancel;
+use crate::session::RunInputs;
 use crate::settings::{Layers, project_root};
 use crate::skill::SKILL_FILE;
 
@@ -37,7 +38,7 @@ pub struct Args {
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     #[command(flatten)]
-    advising: Advising,
+    advising: AdviserFlags,
 }
 
 pub fn main(args: &Args) -> u8 {
@@ -50,7 +51,7 @@ fn create(args: &Args) -> anyhow::Result<u8> {
     if folder.symlink_metadata().is_ok() {
         bail!("{} is there already; choose another --name or --dir", folder.display());
     }
-    let ask = Ask { paths: vec![args.evals.clone()], ..Ask::default() };
+    let ask = RunInputs { paths: vec![args.evals.clone()], ..RunInputs::default() };
     let reading = intake::read(&ask, &environment())?;
     tell_notices(&reading.notices);
     if reading.has_errors() {
@@ -65,7 +66,7 @@ fn create(args: &Args) -> anyhow::Result<u8> {
     let advice = runtime().context("cannot start")?.block_on(async {
         let script = suite.run.script.as_deref();
         let adviser =
-            args.advising.asking().adviser(&layers, &project, suite, script, Cancel::default()).await?;
+            args.advising.model_access().adviser(&layers, &project, suite, script, Cancel::default()).await?;
         anyhow::Ok(improve::draft_skill(&adviser, name.as_str(), &suites, args.prompt.as_deref()).await)
     })?;
     let drafted = match advice.answer {

@@ -50,7 +50,7 @@ pub fn main(args: Args) -> u8 {
 fn examine(project: &Path) -> Vec<Finding> {
     let env = environment();
     let mut findings = Vec::new();
-    let layers = match Layers::read(BTreeMap::new(), env.clone(), project) {
+    let layers = match Layers::without_flags(env.clone(), project) {
         Ok(layers) => {
             findings.push(Finding { good: true, what: format!("project {}", project.display()), fix: None });
             layers

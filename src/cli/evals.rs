@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::headings::{AGENT, JUDGE};
 use crate::dialects;
-use crate::intake::Ask;
+use crate::session::RunInputs;
 use crate::settings::{JUDGE_JOBS, project_root};
 
 /// Which evals.
@@ -41,13 +41,18 @@ impl Evals {
         Self { evals, ..Self::at(vec![skill]) }
     }
 
-    pub fn ask(&self) -> Ask {
-        Ask {
+    /// The evals as the engine takes them.
+    pub fn inputs(&self) -> RunInputs {
+        RunInputs {
             paths: self.paths.clone(),
             evals: self.evals.clone(),
-            dialect: self.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name()),
+            dialect: self
+                .dialect
+                .as_deref()
+                .and_then(dialects::dialect)
+                .map(|dialect| dialect.name().to_owned()),
             skill: self.skill.clone(),
-            ..Ask::default()
+            ..RunInputs::default()
         }
     }
 
@@ -59,7 +64,7 @@ impl Evals {
 }
 
 /// How they are run. Each is the topmost layer of a setting.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct Choices {
     /// The agent to examine with: claude, codex, gemini, opencode, builtin, one of practicum.toml,
     /// or auto (repeatable)
@@ -97,7 +102,7 @@ pub struct Choices {
 }
 
 /// Who judges. Each is the topmost layer of a setting.
-#[derive(Clone, clap::Args)]
+#[derive(Clone, Default, clap::Args)]
 pub struct Judging {
     /// The judge's model
     #[arg(long, value_name = "MODEL", help_heading = JUDGE)]
@@ -160,15 +165,8 @@ impl Choices {
         Self { repeat: self.repeat.or_else(|| Some(runs.to_string())), ..self }
     }
 
-    /// What may be said anew of a run that is gone on with.
-    pub const SAID_ANEW: [&str; 1] = ["judge_jobs"];
-
-    /// The same with what is said anew.
-    #[must_use]
-    pub fn going_on(self, now: Self) -> Self {
-        let judge_jobs = now.judging.judge_jobs.or(self.judging.judge_jobs);
-        Self { judging: Judging { judge_jobs, ..self.judging }, ..self }
-    }
+    /// The arguments that may be given beside `--resume`, by their names.
+    pub const RESUMABLE: [&str; 1] = ["judge_jobs"];
 
     /// What was said, by the settings' names.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {

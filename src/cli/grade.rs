@@ -4,8 +4,8 @@ use anyhow::anyhow;
 
 use super::complain;
 use super::evals::Judging;
-use super::exam::parse_ratio;
 use super::gates::Gates;
+use super::run_flags::parse_ratio;
 use crate::dialects;
 use crate::model::Ratio;
 

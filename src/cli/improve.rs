@@ -1,9 +1,10 @@
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 
 use super::evals::{Choices, Evals};
-use super::exam::Carrying;
+use super::run_flags::RunFlags;
 use super::{complain, environment, interrupts, print, print_json, run, runtime, setting};
 use crate::dialects::{Placed, to_native};
 use crate::improve::{
@@ -14,6 +15,7 @@ use crate::intake::{self, IntakeError, Reading};
 use crate::model::{Case, CheckKind, Digest, SkillJudged, TrialId, TrialRecord, parse_duration};
 use crate::report::safe;
 use crate::run::Cancel;
+use crate::session::{RunLimits, RunOptions, Session, SessionError};
 use crate::settings::{Layers, MAX_COST, project_root};
 use crate::skill::{Form, command_path, place_name};
 use crate::store::{RunDir, read_noise};
@@ -63,7 +65,7 @@ pub struct Args {
     #[command(flatten)]
     choices: Choices,
     #[command(flatten)]
-    carrying: Carrying,
+    flags: RunFlags,
 }
 
 /// How often each case runs unless told otherwise.
@@ -91,22 +93,20 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
         bail!("without the skill there is nothing to improve; leave out --arm without");
     }
     let versions = Versions::of(&args.skill)?;
-    if args.carrying.dry_run {
-        let evals = Evals::of_skill(args.skill.clone(), args.evals.clone());
-        let choices = args.choices.clone().with_skill().with_repeat(RUNS);
-        run::hold(evals, choices, args.carrying.clone(), |_| Ok(()))?;
+    if args.flags.dry_run {
+        let session = Session::new(evals(args).project()).with_options(run_options(args));
+        run::run_for_command(&args.flags, session)?;
         return Ok(0);
     }
-    if args.carrying.is_taped() {
+    if args.flags.has_cassette() {
         bail!("a loop is many runs, and a cassette holds one; leave --record and --replay off");
     }
     if args.description_only && args.rounds > MOST_DESCRIPTIONS {
         say!("note: a description is tuned in at most {MOST_DESCRIPTIONS} rounds");
     }
     let project = project_root(versions.skill());
-    let mut flags = args.choices.flags();
-    flags.extend(args.carrying.flags());
-    let layers = Layers::read(flags, environment(), &project).map_err(IntakeError::from)?;
+    let layers = Layers::read(args.flags.settings(&args.choices), environment(), &project)
+        .map_err(IntakeError::from)?;
     let goal = if args.description_only { Goal::Description } else { Goal::Skill };
     let options = Options {
         goal,
@@ -148,7 +148,7 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     if let Some(error) = hands.refused {
         return Err(error);
     }
-    if args.carrying.json {
+    if args.flags.json {
         print_json(&improved)?;
     } else {
         print(&in_words(&improved))?;
@@ -156,11 +156,26 @@ fn improve(args: &Args) -> anyhow::Result<u8> {
     Ok(improved.exit())
 }
 
+fn evals(args: &Args) -> Evals {
+    Evals::of_skill(args.skill.clone(), args.evals.clone())
+}
+
+/// The options of each run of the loop.
+fn run_options(args: &Args) -> RunOptions {
+    args.flags.options(&evals(args), &args.choices.clone().with_skill().with_repeat(RUNS))
+}
+
+/// What a run of the loop may take of the money and the time that are left.
+fn run_limits(left: Left) -> RunLimits {
+    let left_time = left.seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.max(0.0)).ok());
+    let deadline = left_time.and_then(|left| Instant::now().checked_add(left));
+    RunLimits { max_cost_usd: left.usd, deadline, ..RunLimits::default() }
+}
+
 /// What versions are examined by. Evals that a later step would stumble over are refused before anything
 /// is spent.
 fn exam_of(args: &Args, goal: Goal) -> anyhow::Result<Digest> {
-    let ask = Evals::of_skill(args.skill.clone(), args.evals.clone()).ask();
-    let mut reading = intake::read(&ask, &environment())?;
+    let mut reading = intake::read(&evals(args).inputs(), &environment())?;
     narrow(&mut reading, goal);
     let choices = args.choices.clone().with_skill().with_repeat(RUNS);
     let mut parts: Vec<String> =
@@ -206,8 +221,8 @@ impl Hands<'_> {
         }
         let suite = run.suites.first().ok_or_else(|| Halt::failed("the run has no suite"))?;
         let script = suite.run.script.as_deref().filter(|_| run.scripted);
-        let asking = self.args.carrying.asking();
-        let adviser = asking.adviser(&self.layers, &self.project, suite, script, self.cancel.clone());
+        let access = self.args.flags.model_access();
+        let adviser = access.adviser(&self.layers, &self.project, suite, script, self.cancel.clone());
         self.asked =
             Some(self.runtime.block_on(adviser).map_err(|error| Halt::failed(format!("{error:#}")))?);
         Ok(())
@@ -230,20 +245,25 @@ impl Means for Hands<'_> {
         let copy = copy_under_its_name(skill, &self.skill, aside.path()).map_err(Halt::failed)?;
         let evals = Evals::of_skill(self.skill.clone(), self.args.evals.clone());
         let choices = self.args.choices.clone().with_skill().with_repeat(RUNS);
-        let carrying = self.args.carrying.clone().within(left).with_id(run);
-        let held = run::hold(evals, choices, carrying, |reading| {
-            examine_instead(reading, &self.skill, &copy, self.goal)
-        });
-        let held = match held {
-            Ok(held) => held.ok_or_else(|| Halt::failed("nothing was to be run"))?,
+        let (own_skill, goal) = (&self.skill, self.goal);
+        let session = Session::new(evals.project())
+            .with_options(self.args.flags.options(&evals, &choices))
+            .with_limits(run_limits(left))
+            .with_run_id(run)
+            .changing_reading(|reading| {
+                examine_instead(reading, own_skill, &copy, goal)
+                    .map_err(|error| SessionError::Refused(format!("{error:#}")))
+            });
+        let finished = match run::run_for_command(&self.args.flags, session) {
+            Ok(finished) => finished.ok_or_else(|| Halt::failed("nothing was to be run"))?,
             Err(error) => {
                 let halt = Halt::failed(format!("{error:#}"));
                 self.refused = Some(error);
                 return Err(halt);
             }
         };
-        let run = StoredRun::read(&held.run_dir).map_err(Halt::failed)?;
-        let value = match held.summary.exit {
+        let run = StoredRun::read(&finished.run_dir).map_err(Halt::failed)?;
+        let value = match finished.summary.exit {
             130 if self.cancel.is_cancelled() => Err(Halt::Interrupted),
             130 => Err(Halt::OutOfTime),
             4 => Err(Halt::OutOfMoney),

@@ -5,9 +5,10 @@ use anyhow::{Context, bail};
 use super::{complain, convert, environment};
 use crate::dialects::{self, Place, RaisedFile};
 use crate::first_evals::{self, Draft};
-use crate::intake::{self, Ask};
+use crate::intake;
 use crate::model::RelPath;
 use crate::report::safe;
+use crate::session::RunInputs;
 use crate::settings::project_root;
 use crate::skill::{self, Skill};
 use crate::tree::to_yaml;
@@ -64,7 +65,7 @@ fn init(args: &Args) -> anyhow::Result<()> {
 
 /// The format of the evals that a skill has already.
 fn format_beside(skill: &Path) -> Option<String> {
-    let ask = Ask { paths: vec![skill.to_owned()], ..Ask::default() };
+    let ask = RunInputs { paths: vec![skill.to_owned()], ..RunInputs::default() };
     let reading = intake::read(&ask, &environment()).ok()?;
     reading.files.iter().find_map(|file| file.dialect).map(str::to_owned)
 }

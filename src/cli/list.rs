@@ -31,7 +31,7 @@ pub fn main(args: Args) -> u8 {
 
 fn list(args: &Args) -> anyhow::Result<u8> {
     let environment = environment();
-    let ask = args.evals.ask();
+    let ask = args.evals.inputs();
     let layers = Layers::read(args.choices.flags(), environment.clone(), &args.evals.project())
         .map_err(IntakeError::from)?;
     let reading = intake::read(&ask, &environment)?;

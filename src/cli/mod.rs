@@ -9,7 +9,7 @@ macro_rules! say {
     };
 }
 
-mod advising;
+mod adviser;
 mod audit;
 mod badge;
 mod blind;
@@ -25,12 +25,10 @@ mod convert;
 mod create;
 mod doctor;
 mod evals;
-mod exam;
 mod export;
 mod formats;
 mod gates;
 mod gateway;
-mod going_on;
 mod grade;
 mod headings;
 mod improve;
@@ -40,15 +38,19 @@ mod lint;
 mod list;
 mod man;
 mod noise;
+mod observer;
+mod plan_view;
 mod power;
 mod propose;
-mod purse;
 mod reindex;
 mod report;
 mod restore;
+mod resume;
 mod run;
+mod run_flags;
 mod runs;
 mod schema;
+mod script_approval;
 mod show;
 mod snapshot;
 mod suggest;
@@ -61,17 +63,17 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, anyhow};
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::intake::IntakeError;
 use crate::model::counted;
 use crate::own_files;
 use crate::report::{render_diagnostics, safe};
-use crate::run::sweep_run;
+use crate::session::SessionError;
 use crate::settings::{Knob, Layers};
-use crate::store::{Index, Live, RunDir, RunInfo, StoreError};
-use advising::NoAdviser;
+use crate::store::{Index, StoreError};
+use adviser::NoAdviser;
+use run_flags::StoppedRun;
 
 /// The practical exam for AI-agent skills.
 ///
@@ -297,29 +299,9 @@ fn program() -> clap::Command {
     Cli::command()
 }
 
-/// A command that was given before, read again where it was given.
-fn given_before(run: &RunDir) -> anyhow::Result<(Command, RunInfo)> {
-    let info = run.info().map_err(|why| anyhow!(why))?;
-    // The project may have been moved or copied since: what lies in it is meant where it lies now.
-    let now = run.project().filter(|_| info.project.is_absolute());
-    let moved = |path: &Path| match (&now, path.strip_prefix(&info.project)) {
-        (Some(now), Ok(inside)) => now.join(inside),
-        _ => path.to_owned(),
-    };
-    let folder = moved(&info.folder);
-    std::env::set_current_dir(&folder).with_context(|| format!("{} is gone", folder.display()))?;
-    let moved_word = |word: &String| {
-        let (name, path) = word.split_once('=').unwrap_or(("", word));
-        let path = moved(Path::new(path)).display().to_string();
-        match () {
-            () if Path::new(word).is_absolute() => moved(Path::new(word)).display().to_string(),
-            () if !name.is_empty() && Path::new(&path).is_absolute() => format!("{name}={path}"),
-            () => word.clone(),
-        }
-    };
-    let words = std::iter::once("practicum".to_owned()).chain(info.command.iter().map(moved_word));
-    let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
-    Ok((given.command, info))
+/// The words after the program's name, as the record of a run keeps them.
+fn command_words() -> Vec<String> {
+    std::env::args().skip(1).collect()
 }
 
 /// The user's environment, as far as it is text.
@@ -338,11 +320,15 @@ fn colour() -> bool {
 /// An error for people: what happened, and why. Gives the exit code: bad usage and bad files are
 /// 2, a machine that cannot do it is 3.
 fn complain(error: &anyhow::Error) -> u8 {
-    if let Some(IntakeError::Script { path, text, diagnostics }) = error.downcast_ref() {
+    let intake = match error.downcast_ref() {
+        Some(SessionError::Intake(error)) => Some(error),
+        _ => error.downcast_ref::<IntakeError>(),
+    };
+    if let Some(IntakeError::Script { path, text, diagnostics }) = intake {
         tell(&render_diagnostics(diagnostics, path, text, colour()));
     }
     say!("error: {}", safe(&format!("{error:#}")));
-    match error.downcast_ref::<IntakeError>() {
+    match intake {
         Some(
             IntakeError::NotInstalled(_)
             | IntakeError::NoneInstalled
@@ -366,9 +352,10 @@ fn complain(error: &anyhow::Error) -> u8 {
             | IntakeError::NoJudge(_)
             | IntakeError::Missing(_),
         ) => 2,
+        None if matches!(error.downcast_ref(), Some(SessionError::Store(_) | SessionError::Io { .. })) => 3,
         None if error.is::<StoreError>() || error.is::<run::NotReady>() || error.is::<NoAdviser>() => 3,
         None if error.chain().filter_map(|cause| cause.downcast_ref()).any(is_no_room) => 3,
-        None => error.downcast_ref::<exam::CutShort>().map_or(2, |cut| cut.exit),
+        None => error.downcast_ref::<StoppedRun>().map_or(2, |stopped| stopped.exit),
     }
 }
 
@@ -411,15 +398,6 @@ fn index(project: &Path) -> anyhow::Result<Index> {
         say!("note: {}", safe(notice));
     }
     Ok(index)
-}
-
-/// Ends what a killed run left running and removes its rooms. Gives whether there was any.
-fn sweep_up(run: &RunDir) -> bool {
-    let Some(live) = Live::read(run.path()) else { return false };
-    sweep_run(run.id());
-    crate::stage::remove(&live.rooms);
-    Live::clear(run.path());
-    true
 }
 
 /// Writes one JSON document to standard output.

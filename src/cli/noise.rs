@@ -1,13 +1,14 @@
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 
 use super::evals::{Choices, Evals};
-use super::exam::{Carrying, Held};
-use super::going_on::Said;
-use super::{Command, complain, print, print_json, run};
+use super::resume::RunToResume;
+use super::run_flags::{RunFlags, refuse_stopped};
+use super::{complain, print, print_json, run};
 use crate::compare::noise_of;
 use crate::model::{Noise, TrialRecord, counted};
 use crate::report::safe;
-use crate::store::{RunDir, keep_noise, records};
+use crate::session::{RunOptions, Session};
+use crate::store::{keep_noise, records};
 
 #[derive(clap::Args)]
 #[command(after_help = "\
@@ -25,7 +26,7 @@ pub struct Args {
     #[command(flatten)]
     choices: Choices,
     #[command(flatten)]
-    carrying: Carrying,
+    flags: RunFlags,
     /// Go on with a measurement that did not come to its end, as it was begun: only what is missing is run.
     /// Limits and what is shown may be said anew, as with run --resume
     #[arg(long, value_name = "RUN", num_args = 0..=1, default_missing_value = "latest")]
@@ -39,46 +40,36 @@ pub fn main(args: Args) -> u8 {
     noise(args).unwrap_or_else(|error| complain(&error))
 }
 
-/// What may be said beside `--resume`, by the names of the arguments.
-pub fn may_be_said_anew() -> Vec<&'static str> {
-    [&Carrying::SAID_ANEW[..], &Choices::SAID_ANEW, &["resume"]].concat()
+/// The arguments that may be given beside `--resume`, by their names.
+pub fn resumable_arguments() -> Vec<&'static str> {
+    [&RunFlags::RESUMABLE[..], &Choices::RESUMABLE, &["resume"]].concat()
 }
 
-/// The command that began a measurement, to be given again with what may be said anew.
-fn as_begun(now: Args, wanted: &str) -> anyhow::Result<Args> {
-    let run = RunDir::find(&now.evals.project(), wanted).map_err(|why| anyhow!(why))?;
-    let said = Said::now()?;
-    said.nothing_but(&may_be_said_anew())?;
-    // Before it is read where the other was given.
-    let carrying = now.carrying.with_absolute_paths()?;
-    let begun = match super::given_before(&run)? {
-        (Command::Noise(args), _) => *args,
-        (_, info) => bail!("run {} is no measurement of noise; {}", run.id(), info.way_on()),
-    };
-    Ok(Args {
-        choices: begun.choices.going_on(now.choices),
-        carrying: begun.carrying.going_on(carrying, &said),
-        resume: Some(run.id().to_owned()),
-        ..begun
-    })
+impl Args {
+    /// The typed options that the arguments give. A result of an earlier run would only repeat itself, so none is used.
+    pub fn options(&self) -> RunOptions {
+        let choices = self.choices.clone().with_repeat(RUNS);
+        RunOptions { no_reuse: true, ..self.flags.options(&self.evals, &choices) }
+    }
 }
 
 fn noise(args: Args) -> anyhow::Result<u8> {
-    let args = match args.resume.clone() {
-        Some(wanted) => as_begun(args, &wanted)?,
-        None => args,
+    let json = args.flags.json;
+    let mut project = args.evals.project();
+    let session = match &args.resume {
+        None => Session::new(&project).with_options(args.options()),
+        Some(wanted) => {
+            let now = args.options().made_absolute(&std::env::current_dir()?);
+            let resumed = RunToResume::find(&project, wanted, "noise", now, &resumable_arguments())?;
+            project = resumed.run_dir.project().unwrap_or(project);
+            let session = Session::new(&project).with_options(resumed.options);
+            session.resuming(resumed.run_dir, resumed.trusted_at_start)
+        }
     };
-    let json = args.carrying.json;
-    let project = args.evals.project();
-    // What was kept from an earlier run would only repeat itself.
-    let carrying = args.carrying.anew();
-    let choices = args.choices.with_repeat(RUNS);
-    let held = match args.resume {
-        Some(run) => run::hold_on(run, args.evals, choices, carrying)?,
-        None => run::hold(args.evals, choices, carrying, |_| Ok(()))?,
-    };
-    let Some(held) = held.map(Held::if_whole).transpose()? else { return Ok(0) };
-    let records: Vec<TrialRecord> = records(held.run_dir.path())?.into_values().collect();
+    let session = session.with_limits(args.flags.limits()).showing_only(args.flags.dry_run);
+    let finished = run::run_for_command(&args.flags, session)?;
+    let Some(finished) = finished.map(refuse_stopped).transpose()? else { return Ok(0) };
+    let records: Vec<TrialRecord> = records(finished.run_dir.path())?.into_values().collect();
     let measured = noise_of(&records.iter().collect::<Vec<_>>());
     if measured.cases.iter().all(|case| case.flip_rate.is_none()) {
         say!("error: no case has two runs with a verdict, so nothing is known of noise; see practicum show");

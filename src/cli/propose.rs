@@ -3,15 +3,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::advising::Advising;
+use super::adviser::AdviserFlags;
 use super::{complain, convert, environment, print, print_json, runtime, tell_notices};
 use crate::dialects::{self, Place};
 use crate::discover::DiscoverError;
 use crate::improve::{self, Candidate, Candidates, Capture};
-use crate::intake::{self, Ask, IntakeError};
+use crate::intake::{self, IntakeError};
 use crate::model::{Digest, Origin, RelPath, Suite};
 use crate::report::safe;
 use crate::run::Cancel;
+use crate::session::RunInputs;
 use crate::settings::{Layers, project_root};
 use crate::skill::evals_folder;
 use crate::tree::{Syntax, to_yaml};
@@ -42,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=10))]
     each: u32,
     #[command(flatten)]
-    advising: Advising,
+    advising: AdviserFlags,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
@@ -63,8 +64,8 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
     let captured = Capture::all(skill);
     let advice = runtime().context("cannot start")?.block_on(async {
         let suite = known.first().unwrap_or(&silent);
-        let asking = args.advising.asking();
-        let adviser = asking.adviser(&layers, &project, suite, None, Cancel::default()).await?;
+        let access = args.advising.model_access();
+        let adviser = access.adviser(&layers, &project, suite, None, Cancel::default()).await?;
         anyhow::Ok(improve::propose_cases(&adviser, &contents, &known, &captured, args.each).await?)
     })?;
     let proposed = match advice.answer {
@@ -98,7 +99,8 @@ fn propose(args: &Args) -> anyhow::Result<u8> {
 
 /// The suites that are there. Having none yet is the best reason to ask for some.
 fn known(args: &Args) -> anyhow::Result<Vec<Suite>> {
-    let ask = Ask { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..Ask::default() };
+    let ask =
+        RunInputs { paths: vec![args.skill.clone()], evals: args.evals.clone(), ..RunInputs::default() };
     match intake::read(&ask, &environment()) {
         Ok(reading) => {
             tell_notices(&reading.notices);

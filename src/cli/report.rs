@@ -73,21 +73,19 @@ pub struct Reports {
 }
 
 impl Reports {
-    /// These, and then those.
-    #[must_use]
-    pub fn and(mut self, more: Self) -> Self {
-        self.orders.extend(more.orders);
-        self
+    /// The reports as they are written on a command line, `FORMAT=PATH` each.
+    pub fn as_text(&self) -> Vec<String> {
+        let text = |order: &Order| match &order.to {
+            Destination::StandardOutput => format!("{}=-", order.report.name),
+            Destination::Path(path) => format!("{}={}", order.report.name, path.display()),
+        };
+        self.orders.iter().map(text).collect()
     }
 
-    /// The same, whatever folder it is read in.
-    pub fn with_absolute_paths(mut self) -> std::io::Result<Self> {
-        for order in &mut self.orders {
-            if let Destination::Path(path) = &mut order.to {
-                *path = std::path::absolute(&path)?;
-            }
-        }
-        Ok(self)
+    /// Reads reports as they are written on a command line.
+    pub fn from_text<'t>(texts: impl Iterator<Item = &'t String>) -> anyhow::Result<Self> {
+        let orders = texts.map(|text| text.parse().map_err(|why: String| anyhow!(why)));
+        Ok(Self { orders: orders.collect::<anyhow::Result<_>>()? })
     }
 
     /// Before anything is spent: standard output has room for one.

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, anyhow, bail};
 
-use super::advising::Advising;
+use super::adviser::AdviserFlags;
 use super::{complain, environment, print, print_json, runtime};
 use crate::improve::{self, Edits, Failures, Refused, StoredRun, Suggested};
 use crate::intake::IntakeError;
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long)]
     apply: bool,
     #[command(flatten)]
-    advising: Advising,
+    advising: AdviserFlags,
     /// Print JSON, and nothing else, on standard output
     #[arg(long)]
     json: bool,
@@ -63,9 +63,9 @@ fn suggest(args: &Args) -> anyhow::Result<u8> {
     }
     let layers = Layers::read(args.advising.flags(), environment(), &project).map_err(IntakeError::from)?;
     let advice = runtime().context("cannot start")?.block_on(async {
-        let asking = args.advising.asking();
+        let access = args.advising.model_access();
         let script = suite.run.script.as_deref().filter(|_| stored.scripted);
-        let adviser = asking.adviser(&layers, &project, suite, script, Cancel::default()).await?;
+        let adviser = access.adviser(&layers, &project, suite, script, Cancel::default()).await?;
         anyhow::Ok(improve::suggest(&adviser, &contents, &failures, Vec::new(), 0).await?)
     })?;
     let suggested = match advice.answer {

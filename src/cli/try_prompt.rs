@@ -1,17 +1,15 @@
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::{Context, anyhow};
 
-use super::evals::Choices;
-use super::exam::{Carrying, Errand};
+use super::evals::{Choices, Evals};
 use super::report::Reports;
-use super::{complain, environment, print, print_json};
-use crate::intake::{self, Ask, IntakeError};
+use super::run_flags::RunFlags;
+use super::{command_words, complain, environment, print, print_json};
+use crate::intake;
 use crate::model::Expect;
-use crate::plan::{Filter, plan};
 use crate::report::{Called, safe, shown_path};
-use crate::settings::{Layers, project_root};
+use crate::session::{RunOptions, Session};
 use crate::store::records;
 
 #[derive(clap::Args)]
@@ -45,7 +43,7 @@ pub struct Args {
     #[command(flatten)]
     choices: Choices,
     #[command(flatten)]
-    carrying: Carrying,
+    flags: RunFlags,
     #[command(flatten)]
     reports: Reports,
 }
@@ -64,57 +62,53 @@ pub fn main(args: &Args) -> u8 {
 }
 
 fn attempt(args: &Args) -> anyhow::Result<u8> {
-    let environment = environment();
-    let ask = args.carrying.ask(Ask::default());
-    let project = project_root(&std::env::current_dir()?);
-    let mut flags: BTreeMap<&'static str, String> = args.choices.flags();
-    flags.extend(args.carrying.flags());
-    let layers = Layers::read(flags, environment.clone(), &project).map_err(IntakeError::from)?;
     let reading = match (&args.prompt, &args.args) {
         (_, Some(words)) => intake::one_command(words, &args.skill)?,
         (prompt, None) => {
             let prompt = prompt.as_deref().unwrap_or_default();
-            intake::one_prompt(prompt, &args.skill, args.expect, args.runs, &environment)?
+            intake::one_prompt(prompt, &args.skill, args.expect, args.runs, &environment())?
         }
     };
-    let agents = intake::all_agents(&layers).map_err(IntakeError::from)?;
-    let (planned, notices) = intake::settle(reading, &ask, &layers, &agents, &Filter::default())?;
-    for notice in &notices {
-        say!("note: {}", safe(notice));
-    }
-    let plan = plan(planned, &Filter::default());
-    if plan.trials.is_empty() {
-        return Err(anyhow!("there is nothing to run"));
-    }
-    let errand = Errand { plan, agents, ask, layers, project, environment, notices, resumed: None };
+    let options = args.flags.options(&Evals::at(Vec::new()), &args.choices);
+    let options = match &args.args {
+        None => options,
+        Some(_) => RunOptions {
+            // Who calls a skill wants its answer now, not one of an earlier call.
+            no_reuse: true,
+            not_in_history: Some("a skill was called, and nothing was checked".to_owned()),
+            ..options
+        },
+    };
+    let session = Session::new(std::env::current_dir()?).with_options(options).with_reading(reading);
+    let session = session.with_limits(args.flags.limits()).with_command(command_words());
     match &args.args {
-        Some(words) => print_answer(args, words, errand),
-        None => args.carrying.carry_out(errand, &args.reports),
+        Some(words) => print_answer(args, words, session),
+        None => args.flags.run_and_report(session.read_suites(&mut args.flags.observer())?, &args.reports),
     }
 }
 
 /// Runs the one trial of a called skill, and prints what the agent answered.
-fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> {
-    let skills = errand.plan.suites.iter().flat_map(|planned| &planned.suite.skills);
-    let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
-    // Who calls a skill wants its answer now, not one of an earlier call.
-    let called = args.carrying.clone().anew().not_in_history("a skill was called, and nothing was checked");
+fn print_answer(args: &Args, words: &str, session: Session<'_>) -> anyhow::Result<u8> {
+    let mut observer = args.flags.observer();
     // Progress would say that the trial is not scored, and nothing is to be scored here.
-    let called = if args.carrying.dry_run { called } else { called.quietly() };
-    let Some(held) = called.hold(errand)? else { return Ok(0) };
-    let run = &held.run_dir;
+    observer.quiet |= !args.flags.dry_run;
+    let suites = session.read_suites(&mut observer)?;
+    let skills = suites.suites.iter().flat_map(|planned| &planned.suite.skills);
+    let skill = skills.map(|skill| skill.name.clone()).next().unwrap_or_default();
+    let Some(finished) = args.flags.run_with(suites, &mut observer)? else { return Ok(0) };
+    let run = &finished.run_dir;
     let records = records(run.path()).with_context(|| format!("cannot read run {}", run.id()))?;
     let record = records.into_values().next().ok_or_else(|| anyhow!("nothing was run"))?;
     let output = run.path().join("trials").join(record.trial.as_str()).join("output.txt");
     let output = std::fs::read_to_string(output).unwrap_or_default();
-    let finished = record.ended.can_be_marked();
-    if !finished {
+    let has_answer = record.ended.can_be_marked();
+    if !has_answer {
         let why = record.ended_because.as_deref().unwrap_or_default();
         say!("error: {}: {}", record.ended.in_words(), safe(why));
-    } else if !args.carrying.json {
+    } else if !args.flags.json {
         say!("called {} ({}, {:.1} s)", safe(&skill), safe(&record.condition.agent), record.seconds);
     }
-    if args.carrying.json {
+    if args.flags.json {
         print_json(&Called {
             schema_version: 1,
             skill,
@@ -132,9 +126,9 @@ fn print_answer(args: &Args, words: &str, errand: Errand) -> anyhow::Result<u8> 
         print(&format!("{}\n", safe(output.trim_end_matches('\n'))))?;
         say!("record: {}", shown_path(run.path()));
     }
-    Ok(match held.summary.exit {
+    Ok(match finished.summary.exit {
         exit @ (4 | 130) => exit,
-        _ if finished => 0,
+        _ if has_answer => 0,
         _ => 3,
     })
 }

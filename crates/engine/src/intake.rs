@@ -35,6 +35,7 @@ pub use unfit_fixtures::unfit_fixtures;
 use self::reading::skill_at;
 use self::skill_problems::of_one_name;
 use crate::modes;
+use crate::options::RunInputs;
 use crate::pipeline::{Known, Prior};
 use crate::plan::{Filter, Missing, Plan, Planned};
 use crate::sandbox::Sandbox;
@@ -49,32 +50,6 @@ use practicum_core::tree::closest;
 use practicum_evals::dialects::Placed;
 use practicum_evals::discover::DiscoverError;
 use practicum_skills::skill::Skill;
-
-/// What the user wants to be examined.
-#[derive(Debug, Clone, Default)]
-pub struct Ask {
-    pub paths: Vec<PathBuf>,
-    /// Where the evals of a skill are, if not where they usually are.
-    pub evals: Option<PathBuf>,
-    pub dialect: Option<&'static str>,
-    /// The skill under test, whatever the files say.
-    pub skill: Option<PathBuf>,
-    /// Skills that are staged beside it in every arm.
-    pub with_skills: Vec<PathBuf>,
-    /// Plugins that are staged whole, for agents that load plugins.
-    pub plugins: Vec<PathBuf>,
-    /// Whether the code of plugins may run.
-    pub trust: bool,
-    /// A script in place of the model, whatever the files say.
-    pub script: Option<PathBuf>,
-    /// A cassette to write what the model is asked and answers.
-    pub record: Option<PathBuf>,
-    /// A cassette in place of the model.
-    pub replay: Option<PathBuf>,
-    pub no_judge: bool,
-    /// Whether the plan is only to be shown, so that its agents need not be installed.
-    pub only_shown: bool,
-}
 
 #[derive(Debug, thiserror::Error)]
 pub enum IntakeError {
@@ -177,7 +152,7 @@ pub fn all_agents(layers: &Layers) -> Result<BTreeMap<String, Agent>, SettingsEr
 /// Settles how each suite is run of which a case is wanted. Gives also what was chosen for the user, in words.
 pub fn settle(
     reading: Reading,
-    ask: &Ask,
+    ask: &RunInputs,
     layers: &Layers,
     agents: &BTreeMap<String, Agent>,
     filter: &Filter,
@@ -455,7 +430,7 @@ fn choose_agents(
 
 /// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.
 fn without_gateway(
-    ask: &Ask,
+    ask: &RunInputs,
     suite: &Suite,
     names: &[String],
     agents: &BTreeMap<String, Agent>,
@@ -478,7 +453,7 @@ fn without_gateway(
 
 /// A suite's script stands in for the model of the suite's own agent; naming another agent
 /// means asking a real model.
-pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
+pub fn choose_script(ask: &RunInputs, suite: &Suite, agents: &[String]) -> Option<PathBuf> {
     if ask.record.is_some() || ask.replay.is_some() {
         return None;
     }
@@ -492,7 +467,7 @@ pub fn choose_script(ask: &Ask, suite: &Suite, agents: &[String]) -> Option<Path
 /// What is to be tried before a plan's trials. Where answers are scripted or recorded, only what the
 /// script or the cassette has an answer for: it tells of the evals and not of an agent, and one that was
 /// made without probes must go on to work.
-pub fn probes(plan: &Plan, prior: &mut Prior, ask: &Ask) -> Result<Plan, IntakeError> {
+pub fn probes(plan: &Plan, prior: &mut Prior, ask: &RunInputs) -> Result<Plan, IntakeError> {
     let mut stored: Vec<ProbeRecord> = Vec::new();
     let mut probes = plan.probes(|index, skill| {
         let trial = &plan.trials[index];

@@ -1,8 +1,8 @@
 //! What decided the trials of a stored run and is another today. Grading again cannot show what it would do now.
 
-use crate::cli::exam::{changed_files, skill_under_test, trusted_code};
 use crate::model::{Arm, Case, Room, Suite};
 use crate::plan::{Plan, Planned};
+use crate::session::{changed_files, skill_under_test, trusted_code};
 use crate::store::RunInfo;
 
 /// A note for each skill, workspace, system prompt and script that has changed since the run: its results are

@@ -12,20 +12,27 @@ use crate::captured::{self, Captured};
 use crate::cli::{colour, environment, interrupts, print, print_json, runtime, tell, tell_notices};
 use crate::dialects;
 use crate::gateway::{Budget, Ledger, Prices};
-use crate::intake::{self, Ask, Bench, IntakeError, Reading, Shared};
+use crate::intake::{self, Bench, IntakeError, Reading, Shared};
 use crate::judge::Scrub;
 use crate::model::{Case, CheckResult, Network, Ratio, Severity};
 use crate::pipeline::Stop;
 use crate::plan::{CaseGlob, Planned};
 use crate::report::{Graded, GradedCheck, GradedGate, render_diagnostics, render_graded, safe};
+use crate::session::RunInputs;
 use crate::settings::{Layers, project_root};
 use crate::store::Scrubber;
 use crate::web::Web;
 
 pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
     let environment = environment();
-    let dialect = args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name());
-    let ask = Ask { paths: vec![spec.to_owned()], dialect, script: args.script.clone(), ..Ask::default() };
+    let dialect =
+        args.dialect.as_deref().and_then(dialects::dialect).map(|dialect| dialect.name().to_owned());
+    let ask = RunInputs {
+        paths: vec![spec.to_owned()],
+        dialect,
+        script: args.script.clone(),
+        ..RunInputs::default()
+    };
     let mut reading = intake::read(&ask, &environment)?;
     tell_notices(&reading.notices);
     let found = std::mem::take(&mut reading.notices);

@@ -8,16 +8,16 @@ use anyhow::{Context, anyhow, bail};
 use super::Args;
 use super::changed_since::changed_since;
 use super::output::shared;
-use crate::cli::exam::{info, native_suite};
 use crate::cli::report::Reports;
-use crate::cli::{environment, interrupts, print, print_json, runtime, setting, tell_notices};
+use crate::cli::{command_words, environment, interrupts, print, print_json, runtime, setting, tell_notices};
 use crate::dialects::Placed;
 use crate::event::{Sink, Sinks};
-use crate::intake::{self, Ask, IntakeError, Stored};
+use crate::intake::{self, IntakeError, Stored};
 use crate::model::{Case, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
 use crate::plan::{Plan, Planned, leave_out_gates_of_baselines, set_gates};
 use crate::report::{Progress, Regraded, Results, Suites, render_changes};
+use crate::session::{RunInputs, native_suite, run_info};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
 use crate::stage::Rooms;
 use crate::store::{Live, PlannedTrial, RunDir, RunInfo, Scrubber, read_noise, records, skills_judged};
@@ -57,7 +57,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         notices.extend(keep_removed_cases(then, suite, &made));
     }
     let agents: Vec<String> = made.trials.iter().map(|trial| trial.condition.agent.clone()).collect();
-    let ask = Ask { script: args.script.clone(), no_judge: args.no_judge, ..Ask::default() };
+    let ask = RunInputs { script: args.script.clone(), no_judge: args.no_judge, ..RunInputs::default() };
     let mut suites = intake::outline_of(today, &layers)?;
     // Only the judge is asked anything here.
     for planned in suites.iter_mut().filter(|_| !args.no_judge) {
@@ -94,7 +94,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let graded_from = Some(from.id().to_owned());
     let (scripted, replayed) = (made.scripted, made.replayed);
     let earlier_skill = made.earlier_skill.clone();
-    let again = info(&plan, &run_dir, scripted, notices);
+    let again = run_info(&plan, &run_dir, scripted, notices);
     let gates = args.gates.beside(&made.gates);
     let not_in_history = not_in_history.or_else(|| made.not_in_history.clone());
     let mut again = RunInfo {
@@ -105,6 +105,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
         gates,
         count_flaky: made.count_flaky,
         trusted_code: made.trusted_code.clone(),
+        command: command_words(),
         ..again
     };
     // What ran is the skill as it was then and what was asked then, whatever has become of them. Who grades this

@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A share between 0 and 1, both included.
-#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(try_from = "f64", into = "f64")]
 pub struct Ratio(f64);
 

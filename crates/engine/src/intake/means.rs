@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::IntakeError;
 use super::judges::Bench;
-use super::{Ask, IntakeError};
 use crate::judge::Judge;
+use crate::options::RunInputs;
 use crate::pipeline::{Stand, SuiteMeans};
 use crate::plan::Planned;
 use crate::settings::Settings;
@@ -26,7 +27,7 @@ pub struct Shared {
 /// Gateways and judges for the planned suites, in their order.
 pub async fn means(
     planned: &[Planned],
-    ask: &Ask,
+    ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> Result<Vec<SuiteMeans>, IntakeError> {
@@ -55,7 +56,7 @@ pub async fn means(
 pub async fn adviser(
     settings: &Settings,
     script: Option<&Path>,
-    ask: &Ask,
+    ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> Result<SuiteMeans, IntakeError> {
@@ -66,7 +67,7 @@ pub async fn adviser(
 
 async fn open(
     script: Option<&Path>,
-    ask: &Ask,
+    ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> Result<Option<(Arc<Gateway>, Stand)>, IntakeError> {
@@ -79,7 +80,7 @@ async fn open(
 fn judge_at(
     gateway: Option<&(Arc<Gateway>, Stand)>,
     settings: &Settings,
-    ask: &Ask,
+    ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> Result<Arc<Judge>, String> {
@@ -95,7 +96,7 @@ type StandIn = (Arc<dyn Answer>, Stand);
 /// Who answers in the model's place or listens to it, if anyone does.
 fn stand_in(
     script: Option<&Path>,
-    ask: &Ask,
+    ask: &RunInputs,
     env: &BTreeMap<String, String>,
     shared: &Shared,
 ) -> Result<Option<StandIn>, IntakeError> {

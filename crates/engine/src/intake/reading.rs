@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use super::given_away::GivenAway;
-use super::{Ask, IntakeError, missing, slash_commands, unfit_fixtures};
-use crate::plan::{CaseGlob, Filter, Missing, Only};
+use super::{IntakeError, missing, slash_commands, unfit_fixtures};
+use crate::options::{Only, RunInputs};
+use crate::plan::{CaseGlob, Filter, Missing};
 use crate::quality;
 use crate::settings::{Projects, project_root};
 use practicum_core::model::{CheckKind, Expect, SkillRef, Suite, counted};
@@ -175,8 +176,8 @@ impl Reading {
 }
 
 /// Finds and reads eval files.
-pub fn read(ask: &Ask, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
-    let forced: Option<&'static dyn Dialect> = ask.dialect.and_then(dialects::dialect);
+pub fn read(ask: &RunInputs, env: &BTreeMap<String, String>) -> Result<Reading, IntakeError> {
+    let forced: Option<&'static dyn Dialect> = ask.dialect.as_deref().and_then(dialects::dialect);
     let search = Search { paths: ask.paths.clone(), evals: ask.evals.clone(), skillet: skillet_dir(env) };
     let Discovered { files: found, skipped, skill: beside } = discover::discover(&search, &project_root)?;
     if let (Some(skill), Some(beside)) = (&ask.skill, &beside) {

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::names::is_called;
-use super::{Ask, IntakeError, read};
+use super::{IntakeError, read};
+use crate::options::RunInputs;
 use crate::settings::project_root;
 use crate::store::{RunInfo, RunSuite};
 use practicum_core::model::{Origin, SkillRef, Suite};
@@ -67,8 +68,8 @@ fn today(
     then: Option<&Suite>,
     env: &BTreeMap<String, String>,
 ) -> Result<Option<Placed>, IntakeError> {
-    let dialect = dialects::dialect(&kept.origin.dialect).map(|dialect| dialect.name());
-    let ask = Ask { paths: vec![kept.origin.path.clone()], dialect, ..Ask::default() };
+    let dialect = dialects::dialect(&kept.origin.dialect).map(|dialect| dialect.name().to_owned());
+    let ask = RunInputs { paths: vec![kept.origin.path.clone()], dialect, ..RunInputs::default() };
     let name = then.map(|then| then.name.as_str()).or_else(|| kept.suite["name"].as_str());
     // The user may have chosen the skill. A file may need one, and some formats name their suites after it.
     let chosen = then.and_then(|then| match then.skills.as_slice() {
@@ -77,7 +78,7 @@ fn today(
     });
     let found = match (named(&ask, name, env), chosen) {
         (Ok(None) | Err(IntakeError::Missing(_)), Some(skill)) => {
-            named(&Ask { skill: Some(skill), ..ask }, name, env)?
+            named(&RunInputs { skill: Some(skill), ..ask }, name, env)?
         }
         (own, _) => own?,
     };
@@ -97,7 +98,7 @@ fn today(
 
 /// The suite of this name, which in the run may have stood beside others of the same.
 fn named(
-    ask: &Ask,
+    ask: &RunInputs,
     name: Option<&str>,
     env: &BTreeMap<String, String>,
 ) -> Result<Option<Placed>, IntakeError> {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use crate::options::Only;
 use crate::settings::Settings;
 use practicum_core::model::{
     Arm, Case, Check, CheckKind, Condition, Digest, Gate, Sample, Stimulus, Suite, Trial, TrialId,
@@ -87,24 +88,6 @@ pub struct Filter {
     pub shard: Option<(u32, u32)>,
     /// The cases of a sample, by suite and id; `None` means all.
     pub sample: Option<BTreeSet<(String, String)>>,
-}
-
-/// One of the two kinds of case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Only {
-    /// About what the agent does.
-    Artifact,
-    /// About whether the skill fires, and nothing else.
-    Activation,
-}
-
-impl Only {
-    pub fn name(self) -> &'static str {
-        match self {
-            Only::Artifact => "artifact",
-            Only::Activation => "activation",
-        }
-    }
 }
 
 impl Filter {

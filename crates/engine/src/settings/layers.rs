@@ -9,7 +9,7 @@ use practicum_core::tree::closest;
 /// What each place says, as text by the knob's name. Read once, at the start.
 #[derive(Debug, Clone, Default)]
 pub struct Layers {
-    flags: BTreeMap<&'static str, String>,
+    flags: BTreeMap<String, String>,
     environment: BTreeMap<String, String>,
     project: Option<FileLayer>,
     user: Option<FileLayer>,
@@ -55,7 +55,7 @@ const PROJECT_FILE: &str = "practicum.toml";
 
 impl Layers {
     pub fn read(
-        flags: BTreeMap<&'static str, String>,
+        flags: impl IntoIterator<Item = (impl Into<String>, String)>,
         environment: BTreeMap<String, String>,
         project: &Path,
     ) -> Result<Self, SettingsError> {
@@ -66,11 +66,19 @@ impl Layers {
             .or_else(|| environment.get("HOME").map(|home| Path::new(home).join(".config")));
         let user = config.map(|config| config.join("practicum").join("config.toml"));
         Ok(Self {
-            flags,
+            flags: flags.into_iter().map(|(name, value)| (name.into(), value)).collect(),
             project: FileLayer::read(&project.join(PROJECT_FILE))?,
             user: user.map(|path| FileLayer::read(&path)).transpose()?.flatten(),
             environment,
         })
+    }
+
+    /// The settings of the environment and the files, without a command line.
+    pub fn without_flags(
+        environment: BTreeMap<String, String>,
+        project: &Path,
+    ) -> Result<Self, SettingsError> {
+        Self::read(BTreeMap::<String, String>::new(), environment, project)
     }
 
     /// The value of a knob for a suite: the first place that says something.

@@ -61,7 +61,7 @@ mod tests {
     fn taken(text: &str) -> (bool, bool) {
         let project = tempfile::tempdir().expect("a folder");
         std::fs::write(project.path().join("practicum.toml"), text).expect("write");
-        let read = Layers::read(BTreeMap::new(), BTreeMap::new(), project.path());
+        let read = Layers::without_flags(BTreeMap::new(), project.path());
         let table: toml::Table = text.parse().expect("TOML");
         let data = serde_json::to_value(table).expect("data");
         let valid = jsonschema::draft202012::is_valid(&schema(), &data);

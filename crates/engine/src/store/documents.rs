@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::options::RunOptions;
 use practicum_core::model::{Condition, Digest, Gate, Origin, Sample, TrialId, TrialRecord};
 
 /// What was asked: `run.json`.
@@ -59,7 +60,11 @@ pub struct RunInfo {
     /// `--trust`. The run is only resumed on that trust while they are the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trusted_code: Option<BTreeMap<PathBuf, Digest>>,
-    /// The command that began it, to resume it with.
+    /// Everything that the caller decided about the run, to resume it with. Records of earlier versions have only
+    /// the command.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub options: Option<RunOptions>,
+    /// The command that began it.
     #[serde(default)]
     pub command: Vec<String>,
     /// Where that command was given.

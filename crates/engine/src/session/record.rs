@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::dialects;
-use crate::model::{Check, CheckKind, Digest, Scale, SkillRef, Suite};
 use crate::plan::Plan;
 use crate::store::{PlannedTrial, RunDir, RunInfo, RunSetting, RunSkill, RunSuite, SKILLS};
-use crate::versions::Contents;
+use practicum_core::model::{Check, CheckKind, Digest, Scale, SkillRef, Suite};
+use practicum_evals::dialects;
+use practicum_skills::versions::Contents;
 
-pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
+/// The record of a run before its first trial. The command that starts it is not known here.
+pub fn run_info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>) -> RunInfo {
     let mut digests = Digests::default();
     let suites = plan.suites.iter().map(|planned| {
         let (origin, suite) = (planned.suite.origin.clone(), native_suite(&planned.suite));
@@ -41,7 +42,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         settings: settings.collect(),
         trials: trials.collect(),
         scripted,
-        command: std::env::args().skip(1).collect(),
+        command: Vec::new(),
         folder: std::env::current_dir().unwrap_or_default(),
         project: run_dir.project().unwrap_or_default(),
         notices,
@@ -53,6 +54,7 @@ pub fn info(plan: &Plan, run_dir: &RunDir, scripted: bool, notices: Vec<String>)
         sample: plan.sample.clone(),
         count_flaky: false,
         trusted_code: None,
+        options: None,
     }
 }
 
@@ -69,18 +71,20 @@ pub fn skill_under_test(suite: &Suite) -> Option<RunSkill> {
 
 /// Keeps the skills whose trials may get scores from 1 to 5 in the record of a run: their versions have files in a
 /// history of gradings, also when the skill has changed before a report is written. A copy that cannot be made
-/// does not stop the run.
-pub fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) {
+/// does not stop the run; the sentences that are returned say so.
+pub(super) fn keep_graded_skills(plan: &Plan, info: &RunInfo, run: &RunDir) -> Vec<String> {
+    let mut notices = Vec::new();
     for (planned, of) in plan.suites.iter().zip(&info.suites) {
         let is_scored = |check: &Check| matches!(&check.kind, CheckKind::Judged(judged) if judged.scale == Scale::OneToFive);
         let is_graded = planned.suite.cases.iter().flat_map(|case| &case.checks).any(is_scored);
         if let Some(RunSkill { path, digest }) = of.skill.as_ref().filter(|_| is_graded) {
             let folder = run.path().join(SKILLS).join(digest.as_str());
             if !folder.exists() && keep(path, &folder).is_none() {
-                say!("note: the skill {} could not be kept in the record", path.display());
+                notices.push(format!("the skill {} could not be kept in the record", path.display()));
             }
         }
     }
+    notices
 }
 
 fn keep(skill: &Path, folder: &Path) -> Option<PathBuf> {

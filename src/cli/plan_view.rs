@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
-use std::path::Path;
 
 use crate::cli::counted;
 use crate::event::Sink;
 use crate::history::{Wanted, estimate};
 use crate::model::{Trial, format_duration};
-use crate::pipeline::Prior;
 use crate::plan::Plan;
 use crate::report::{LiveView, Progress, Suites, safe};
+use crate::session::PlannedRun;
 use crate::store::Index;
 
 /// Of more suites than this a plan is no longer read.
@@ -65,11 +64,12 @@ pub fn show_plan(plan: &Plan, reused: usize, probes: usize) {
     }
 }
 
-/// What it will take, by what it took before. A history that cannot be read is no reason not to run.
-pub fn show_estimate(plan: &Plan, probes: &Plan, prior: &Prior, project: &Path, jobs: usize) {
+/// Shows what a run will take, by what it took before. A history that cannot be read is no reason not to run.
+pub fn show_estimate(planned: &PlannedRun<'_>) {
+    let PlannedRun { plan, probes, reused, project, jobs } = *planned;
     let mut wanted: BTreeMap<Wanted, u64> = BTreeMap::new();
     let is_to_run = |index: &usize, trial: &Trial| {
-        !prior.known.contains_key(index) && plan.why_not_started(trial).is_none()
+        !reused.known.contains_key(index) && plan.why_not_started(trial).is_none()
     };
     let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| is_to_run(index, trial));
     for trial in to_run.map(|(_, trial)| trial).chain(&probes.trials) {

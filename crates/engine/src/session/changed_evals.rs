@@ -2,14 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{anyhow, bail};
 use serde_json::Value;
 
-use super::info::{Digests, native_suite};
-use crate::model::{Arm, counted};
+use super::SessionError;
+use super::record::{Digests, native_suite};
 use crate::plan::Plan;
-use crate::report::safe;
 use crate::store::{RunDir, RunInfo};
+use practicum_core::model::{Arm, counted};
 
 /// How many changes are named.
 const MOST_NAMED: usize = 5;
@@ -17,16 +16,16 @@ const MOST_NAMED: usize = 5;
 /// Refuses to resume a run whose evals or skill have changed: its record would mix the results of two sets of evals,
 /// a case that was removed would vanish from it, and results of one version of the skill would count as those of
 /// another. What a fixture holds may change; such trials run again.
-pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
-    let then = run.info().map_err(|why| anyhow!(why))?;
+pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
+    let then = run.info().map_err(SessionError::Refused)?;
     let skills = changed_skills(&then, plan);
     if !skills.is_empty() {
-        bail!(
+        return Err(SessionError::Refused(format!(
             "run {} cannot be resumed, because the skill has changed since: {}; its results would be those of two \
              versions; put the skill back as it was, or start a new run",
             run.id(),
-            safe(&skills.into_iter().collect::<Vec<String>>().join(", "))
-        );
+            skills.into_iter().collect::<Vec<String>>().join(", ")
+        )));
     }
     let mut changes = changes(&then, plan);
     if changes.is_empty() {
@@ -36,11 +35,11 @@ pub fn refuse_changed_evals(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
     if more > 0 {
         changes.push(counted(more, "more change"));
     }
-    bail!(
+    Err(SessionError::Refused(format!(
         "run {} cannot be resumed, because the evals have changed since: {}; start a new run",
         run.id(),
-        safe(&changes.join(", "))
-    )
+        changes.join(", ")
+    )))
 }
 
 /// The skills under test that differ from those that the run began with, by their paths. A run of which every trial

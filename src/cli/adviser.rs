@@ -1,21 +1,20 @@
-//! Who is asked for an opinion, and how.
+//! How a model is asked for an opinion outside of a run.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use super::purse::Purse;
 use crate::improve::Adviser;
-use crate::intake::{self, Ask, Bench, IntakeError, Shared};
-use crate::judge::Scrub;
+use crate::intake::{self, IntakeError, Shared};
 use crate::model::Suite;
+use crate::report::safe;
 use crate::run::Cancel;
+use crate::session::{RunInputs, RunLimits, RunOptions, SessionError, shared_services};
 use crate::settings::{Layers, Settings};
 use crate::store::Scrubber;
 
 /// For commands that ask a model and run nothing.
 #[derive(Debug, Clone, clap::Args)]
-pub struct Advising {
+pub struct AdviserFlags {
     /// A script that answers in place of the model
     #[arg(long, value_name = "FILE")]
     script: Option<PathBuf>,
@@ -27,34 +26,36 @@ pub struct Advising {
     grading_provider: Option<String>,
 }
 
-impl Advising {
+impl AdviserFlags {
+    /// The settings that the flags give, by name.
     pub fn flags(&self) -> BTreeMap<&'static str, String> {
-        let said = [("judge.model", &self.judge_model), ("judge.provider", &self.grading_provider)];
-        said.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
+        let given = [("judge.model", &self.judge_model), ("judge.provider", &self.grading_provider)];
+        given.into_iter().filter_map(|(name, value)| Some((name, value.clone()?))).collect()
     }
 
-    pub fn asking(&self) -> Asking {
-        let ask = Ask { script: self.script.clone(), ..Ask::default() };
-        Asking { ask, prices: None, cached: true, purse: Purse::default() }
+    /// How the model is reached.
+    pub fn model_access(&self) -> ModelAccess {
+        let inputs = RunInputs { script: self.script.clone(), ..RunInputs::default() };
+        ModelAccess { options: RunOptions { inputs, ..RunOptions::default() }, limits: RunLimits::default() }
     }
 }
 
 /// What decides how a model is reached, whichever command asks.
-pub struct Asking {
-    pub ask: Ask,
-    pub prices: Option<PathBuf>,
-    /// Whether what was answered before need not be asked again.
-    pub cached: bool,
-    pub purse: Purse,
+pub struct ModelAccess {
+    pub options: RunOptions,
+    pub limits: RunLimits,
 }
 
-impl Asking {
-    /// What those share who are asked in one run.
-    pub fn shared(&self, layers: &Layers, project: &Path, scrubber: &Scrubber) -> anyhow::Result<Shared> {
-        let cleaner = scrubber.clone();
-        let scrub: Scrub = Arc::new(move |text| cleaner.text(text));
-        let bench = Bench::of(project, layers, &scrub, !self.cached)?;
-        Ok(Shared { ledger: self.purse.open(layers, self.prices.as_deref())?, scrub, bench })
+impl ModelAccess {
+    /// What all that are asked in one command share.
+    pub fn shared(
+        &self,
+        layers: &Layers,
+        project: &Path,
+        scrubber: &Scrubber,
+    ) -> Result<Shared, SessionError> {
+        let mut tell = |text: &str| say!("note: {}", safe(text));
+        shared_services(&self.options, &self.limits, layers, project, scrubber, &mut tell)
     }
 
     /// Someone to ask where nothing is run. Without a script of the user's, that of the evals answers if
@@ -70,8 +71,9 @@ impl Asking {
         let environment = layers.environment();
         let shared = self.shared(layers, project, &Scrubber::new(environment))?;
         let settings = Settings::resolve(layers, suite).map_err(IntakeError::from)?;
-        let script = self.ask.script.as_deref().or(script);
-        let means = intake::adviser(&settings, script, &self.ask, environment, &shared).await?;
+        let inputs = &self.options.inputs;
+        let script = inputs.script.as_deref().or(script);
+        let means = intake::adviser(&settings, script, inputs, environment, &shared).await?;
         let judge = means.judge.map_err(NoAdviser)?;
         Ok(Adviser::new(judge, means.gateway.map(|(gateway, _)| gateway), cancel))
     }

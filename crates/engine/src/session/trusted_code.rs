@@ -5,14 +5,12 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{anyhow, bail};
-
-use crate::model::{Base, Case, Digest};
+use super::SessionError;
 use crate::plan::Plan;
-use crate::project_files::ProjectFiles;
-use crate::report::safe;
-use crate::skill::{Plugin, tidy};
 use crate::store::RunDir;
+use practicum_core::model::{Base, Case, Digest};
+use practicum_skills::project_files::ProjectFiles;
+use practicum_skills::skill::{Plugin, tidy};
 
 /// More files than this are not followed.
 const MOST_FILES: usize = 20_000;
@@ -87,27 +85,26 @@ fn code_below(root: &Path) -> Vec<PathBuf> {
 }
 
 /// Refuses to resume a run on the trust of its beginning if code has changed since.
-pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> anyhow::Result<()> {
+pub fn refuse_changed_code(run: &RunDir, plan: &Plan) -> Result<(), SessionError> {
     let now = trusted_code(plan);
-    let info = run.info().map_err(|why| anyhow!(why))?;
+    let info = run.info().map_err(SessionError::Refused)?;
     let runs_code = || plan.trials.iter().any(|trial| plan.case(trial).1.scripts().next().is_some());
     let Some(then) = info.trusted_code else {
         if now.is_empty() && !runs_code() {
             return Ok(());
         }
-        bail!(
+        return Err(SessionError::Refused(format!(
             "run {} does not say which code was trusted when it began; read what the scripts do, then say --trust",
             run.id()
-        );
+        )));
     };
     match changed_files(&then, &now) {
         None => Ok(()),
-        Some(names) => bail!(
+        Some(names) => Err(SessionError::Refused(format!(
             "run {} cannot be resumed without new trust, because code that it runs has changed since it was trusted: \
-             {}; read what it does now, then say --trust",
+             {names}; read what it does now, then say --trust",
             run.id(),
-            safe(&names)
-        ),
+        ))),
     }
 }
 

@@ -1,0 +1,218 @@
+//! Everything that a caller decides about a run, as plain data.
+//!
+//! In: nothing. Out: types that are stored in a run's record. Never: reads a file or knows where a value came from.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use practicum_core::model::{Gate, Ratio};
+
+/// Everything that a caller decides about a run. Stored in the run's record, so that the run can be resumed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunOptions {
+    /// Which evals and skills, and who answers in the model's place.
+    pub inputs: RunInputs,
+    /// Which of the cases.
+    pub selection: CaseSelection,
+    /// Settings by name, as text; they win over the environment and all files.
+    pub settings: BTreeMap<String, String>,
+    /// A file with prices of models.
+    pub prices: Option<PathBuf>,
+    /// Gates that are added to those of the files, or replace those of the same name.
+    pub gates: Vec<Gate>,
+    /// The share of trials that may stay unscored without the run counting as incomplete.
+    #[schemars(with = "f64")]
+    pub allow_unscored: Ratio,
+    /// Whether a case that is known to be flaky may fail a gate alone.
+    pub count_flaky: bool,
+    /// Variables of the user's environment that agents get, by name.
+    pub pass_env: Vec<String>,
+    /// Whether checks may open links.
+    pub allow_network: bool,
+    /// Whether no trial is started after one has failed.
+    pub fail_fast: bool,
+    /// Whether a case is no longer run once its runs tell whether it mostly passes.
+    pub stop_early: bool,
+    /// Whether everything is run, also where an earlier result would be used.
+    pub no_reuse: bool,
+    /// Whether the agents' workspaces stay after the run.
+    pub keep_workspaces: bool,
+    /// Whether a model predicts activation from the descriptions, in place of observing it.
+    pub predict_activation: bool,
+    /// The earlier version of the skill that is under test, where a comparison restored it.
+    pub earlier_skill: Option<String>,
+    /// Why the run is in no trend and no badge, if so.
+    pub not_in_history: Option<String>,
+    /// Reports to write at the end, as `FORMAT=PATH`.
+    pub reports: Vec<String>,
+}
+
+/// Which evals and skills a run is about, and who answers in the model's place.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RunInputs {
+    /// Skill folders, eval folders and eval files.
+    pub paths: Vec<PathBuf>,
+    /// Where the evals of a skill are, if not where they usually are.
+    pub evals: Option<PathBuf>,
+    /// The format of the files, if it is not to be recognised.
+    pub dialect: Option<String>,
+    /// The skill under test, whatever the files say.
+    pub skill: Option<PathBuf>,
+    /// Skills that are staged beside it in every arm.
+    pub with_skills: Vec<PathBuf>,
+    /// Plugins that are staged whole, for agents that load plugins.
+    pub plugins: Vec<PathBuf>,
+    /// Whether scripts of the evals and code of plugins may run.
+    pub trust: bool,
+    /// A script in place of the model, whatever the files say.
+    pub script: Option<PathBuf>,
+    /// A cassette to write what the model is asked and answers.
+    pub record: Option<PathBuf>,
+    /// A cassette in place of the model.
+    pub replay: Option<PathBuf>,
+    /// Whether judged checks stay unscored.
+    pub no_judge: bool,
+    /// Whether the plan is only to be shown, so that its agents need not be installed.
+    #[serde(skip)]
+    pub only_shown: bool,
+}
+
+/// One of the two kinds of case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Only {
+    /// About what the agent does.
+    Artifact,
+    /// About whether the skill is activated, and nothing else.
+    Activation,
+}
+
+impl Only {
+    /// The kind as it is written on a command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Only::Artifact => "artifact",
+            Only::Activation => "activation",
+        }
+    }
+}
+
+/// Which cases of the suites are run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct CaseSelection {
+    /// Patterns of case ids with `*` and `?`; empty means all.
+    pub cases: Vec<String>,
+    /// Only cases of one kind.
+    pub only: Option<Only>,
+    /// One part of several, from 1.
+    pub shard: Option<(u32, u32)>,
+    /// A random sample of at most so many cases.
+    pub max_cases: Option<u32>,
+}
+
+/// Settings that may change when a run is resumed: limits, which do not decide a result.
+const RESUMABLE_SETTINGS: [&str; 6] =
+    ["jobs", "judge-jobs", "max-cost", "max-tokens", "retries", "retry-wait"];
+
+impl RunOptions {
+    /// The options of a run that is resumed: as it was begun, with the limits that are given now.
+    #[must_use]
+    pub fn resumed_with(self, now: Self) -> Self {
+        let mut settings = self.settings;
+        let limits = now.settings.into_iter().filter(|(name, _)| RESUMABLE_SETTINGS.contains(&name.as_str()));
+        settings.extend(limits);
+        let mut reports = self.reports;
+        reports.extend(now.reports);
+        Self {
+            settings,
+            reports,
+            inputs: RunInputs { trust: now.inputs.trust || self.inputs.trust, ..self.inputs },
+            prices: now.prices.or(self.prices),
+            fail_fast: now.fail_fast || self.fail_fast,
+            no_reuse: now.no_reuse || self.no_reuse,
+            keep_workspaces: now.keep_workspaces || self.keep_workspaces,
+            ..self
+        }
+    }
+
+    /// The same with every path replaced.
+    #[must_use]
+    pub fn map_paths(mut self, change: impl Fn(&Path) -> PathBuf) -> Self {
+        let inputs = &mut self.inputs;
+        let lists = [&mut inputs.paths, &mut inputs.with_skills, &mut inputs.plugins];
+        let single = [
+            &mut inputs.evals,
+            &mut inputs.skill,
+            &mut inputs.script,
+            &mut inputs.record,
+            &mut inputs.replay,
+            &mut self.prices,
+        ];
+        for path in lists.into_iter().flatten().chain(single.into_iter().flatten()) {
+            *path = change(path);
+        }
+        for report in &mut self.reports {
+            if let Some((format, path)) = report.split_once('=').filter(|(_, path)| *path != "-") {
+                *report = format!("{format}={}", change(Path::new(path)).display());
+            }
+        }
+        self
+    }
+
+    /// The same for any working directory: paths that exist below a folder become absolute. What is no path, such as
+    /// the name of a skill, stays.
+    #[must_use]
+    pub fn made_absolute(self, folder: &Path) -> Self {
+        let reports = self.reports.clone();
+        let made = self.map_paths(|path| {
+            let whole = folder.join(path);
+            if whole.exists() { whole } else { path.to_owned() }
+        });
+        // A report need not exist yet.
+        let reports = reports.into_iter().map(|report| match report.split_once('=') {
+            Some((format, path)) if path != "-" => format!("{format}={}", folder.join(path).display()),
+            _ => report,
+        });
+        Self { reports: reports.collect(), ..made }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(settings: &[(&str, &str)]) -> RunOptions {
+        let settings = settings.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        RunOptions { settings: settings.collect(), ..RunOptions::default() }
+    }
+
+    #[test]
+    fn a_resumed_run_keeps_what_decides_results_and_takes_new_limits() {
+        let begun = options(&[("repeat", "3"), ("jobs", "1"), ("max-cost", "1")]);
+        let now = options(&[("repeat", "9"), ("jobs", "4")]);
+        let resumed = begun.resumed_with(now);
+        let expected = options(&[("repeat", "3"), ("jobs", "4"), ("max-cost", "1")]);
+        assert_eq!(resumed.settings, expected.settings);
+    }
+
+    #[test]
+    fn stored_options_are_read_again_as_they_were() {
+        let stored = RunOptions {
+            selection: CaseSelection {
+                cases: vec!["a*".to_owned()],
+                shard: Some((1, 3)),
+                ..Default::default()
+            },
+            allow_unscored: Ratio::ONE,
+            ..options(&[("agent", "claude")])
+        };
+        let text = serde_json::to_string(&stored).expect("serialises");
+        assert_eq!(serde_json::from_str::<RunOptions>(&text).expect("reads"), stored);
+    }
+}

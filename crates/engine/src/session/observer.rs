@@ -1,0 +1,82 @@
+//! What the caller of a run is told while it is prepared and carried out, and what it is asked.
+
+use std::path::Path;
+
+use super::SessionError;
+use crate::intake::Reading;
+use crate::pipeline::{Prior, Stop};
+use crate::plan::{Filter, Plan};
+use practicum_core::event::Sink;
+
+/// Whoever started a run. Every method has a default: a silent caller that approves no script.
+pub trait RunObserver {
+    /// Tells something that the user should know before the run: what was chosen for them, what was left out.
+    fn on_notice(&mut self, _text: &str) {}
+
+    /// Tells that cases cannot run on this machine, and why.
+    fn on_case_not_run(&mut self, _text: &str) {}
+
+    /// Tells that files or folders are kept from the agents, because they hold answers or credentials.
+    fn on_files_not_staged(&mut self, _text: &str) {}
+
+    /// Shows the problems of the eval files that may hold a selected case.
+    fn on_eval_files(&mut self, _reading: &Reading, _filter: &Filter) {}
+
+    /// Shows the plan, before anything is spent.
+    fn on_plan(&mut self, _planned: &PlannedRun<'_>) {}
+
+    /// Asks whether the scripts of the evals may run on this machine.
+    fn approve_scripts(
+        &mut self,
+        scripts: &[ScriptToApprove],
+        _cases_without: usize,
+    ) -> Result<ScriptApproval, SessionError> {
+        let number = scripts.len();
+        Err(SessionError::Refused(format!(
+            "the evals hold {number} scripts that would run on this machine; read what they do, then trust them"
+        )))
+    }
+
+    /// Gives what follows the events of the run, such as a progress display.
+    fn event_sinks(&mut self, _plan: &Plan) -> Vec<Box<dyn Sink>> {
+        Vec::new()
+    }
+
+    /// Tells that the first agent is about to start, and gives the handle that stops the run.
+    fn on_start(&mut self, _stop: &Stop) {}
+}
+
+/// An observer that shows nothing and approves no script.
+pub struct SilentObserver;
+
+impl RunObserver for SilentObserver {}
+
+/// A plan with what is known before it is carried out.
+pub struct PlannedRun<'r> {
+    pub plan: &'r Plan,
+    /// The trials that only show whether each agent can use each skill at all.
+    pub probes: &'r Plan,
+    /// The results of earlier runs that are used again.
+    pub reused: &'r Prior,
+    pub project: &'r Path,
+    /// How many agents work at once.
+    pub jobs: usize,
+}
+
+/// A script of an eval file that would run on this machine.
+pub struct ScriptToApprove {
+    pub suite: String,
+    pub case: String,
+    /// When it runs: setup, teardown, or a check.
+    pub purpose: String,
+    pub text: String,
+}
+
+/// What the user says about the scripts of the evals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScriptApproval {
+    /// They may run.
+    Run,
+    /// Only cases without scripts are run; the others stay unscored.
+    SkipCases,
+}

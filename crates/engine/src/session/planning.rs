@@ -1,0 +1,167 @@
+//! From the options of a run to its plan: reads the eval files and decides how each suite is run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::{PreparedRun, ResumedRun, RunLimits, RunObserver, Session, SessionError};
+use crate::intake;
+use crate::options::{CaseSelection, RunOptions};
+use crate::plan::{CaseGlob, Filter, Plan, Planned, plan};
+use crate::settings::Layers;
+use practicum_agents::agents::Agent;
+
+/// The suites of a session, read, with the settings of each: what `--explain` shows, and what is planned next.
+pub struct SuitesToRun {
+    pub suites: Vec<Planned>,
+    pub layers: Layers,
+    pub(super) options: RunOptions,
+    pub(super) project: PathBuf,
+    pub(super) environment: BTreeMap<String, String>,
+    pub(super) agents: BTreeMap<String, Agent>,
+    pub(super) notices: Vec<String>,
+    pub(super) limits: RunLimits,
+    pub(super) run_id: Option<String>,
+    pub(super) command: Vec<String>,
+    pub(super) resumed: Option<ResumedRun>,
+    filter: Filter,
+    skipped: Vec<PathBuf>,
+}
+
+impl Session<'_> {
+    /// Reads the eval files and the settings, and decides how each suite is run.
+    pub fn read_suites(self, observer: &mut dyn RunObserver) -> Result<SuitesToRun, SessionError> {
+        let Session { project, environment, options, limits, run_id, command, resumed, reading, change } =
+            self;
+        let layers = Layers::read(options.settings.clone(), environment.clone(), &project)?;
+        let filter = case_filter(&options.selection);
+        let mut notices = Vec::new();
+        let (mut reading, is_given) = match reading {
+            Some(reading) => (reading, true),
+            None => (intake::read(&options.inputs, &environment)?, false),
+        };
+        if !is_given {
+            reading.leave_out_unselected(&filter);
+            let (any_invalid, not_selected) = reading.invalid(&filter);
+            reading.refuse_missing_skills();
+            reading.refuse_missing_files();
+            observer.on_eval_files(&reading, &filter);
+            if any_invalid {
+                return Err(SessionError::Refused(
+                    "some eval files cannot be understood; nothing was run".to_owned(),
+                ));
+            }
+            if let Some(glob) = options.selection.cases.iter().find(|glob| reading.has_no_case(glob)) {
+                return Err(SessionError::Refused(format!(
+                    "--case {glob} matches no case; practicum list shows all"
+                )));
+            }
+            notices.extend(std::mem::take(&mut reading.notices));
+            notices.extend(not_selected);
+        }
+        let skipped = std::mem::take(&mut reading.skipped);
+        if let Some(change) = change {
+            change(&mut reading)?;
+        }
+        let agents = intake::all_agents(&layers)?;
+        let (mut suites, chosen) = intake::settle(reading, &options.inputs, &layers, &agents, &filter)?;
+        notices.splice(0..0, chosen);
+        if options.predict_activation {
+            suites.iter_mut().for_each(|planned| planned.suite.predict_activation());
+            notices.push(
+                "whether skills fire is predicted by a model from their descriptions, not seen".to_owned(),
+            );
+        }
+        notices.iter().for_each(|notice| observer.on_notice(notice));
+        Ok(SuitesToRun {
+            suites,
+            layers,
+            options,
+            project,
+            environment,
+            agents,
+            notices,
+            limits,
+            run_id,
+            command,
+            resumed,
+            filter,
+            skipped,
+        })
+    }
+}
+
+impl SuitesToRun {
+    /// Plans the trials, and looks up what of them need not run. `None` if no case falls into the asked part of the
+    /// cases.
+    pub fn prepare(self, observer: &mut dyn RunObserver) -> Result<Option<PreparedRun>, SessionError> {
+        let Some((plan, run)) = self.plan(observer)? else { return Ok(None) };
+        PreparedRun::prepare(plan, run, observer).map(Some)
+    }
+
+    fn plan(mut self, observer: &mut dyn RunObserver) -> Result<Option<(Plan, Self)>, SessionError> {
+        let suites = std::mem::take(&mut self.suites);
+        let mut filter = self.filter.clone();
+        if let Some(most) = self.options.selection.max_cases {
+            let cases: usize = suites.iter().map(|planned| planned.suite.cases.len()).sum();
+            filter = filter.at_most(most as usize, &suites);
+            let drawn = filter.sample.as_ref().map_or(0, |sample| sample.len());
+            if drawn < cases {
+                observer
+                    .on_notice(&format!("{drawn} of {cases} cases are run, a sample (--max-evals {most})"));
+            }
+        }
+        // Whoever splits a few cases into many parts has empty ones; together they are still the whole.
+        let is_part = filter.is_part_of(&suites);
+        let plan = Plan { skipped: std::mem::take(&mut self.skipped), ..plan(suites, &filter) };
+        if plan.trials.is_empty() && !is_part {
+            let narrowed = describe_selection(&self.options.selection);
+            return Err(SessionError::Refused(format!(
+                "there is nothing to run: no case fits{narrowed}; practicum list shows all"
+            )));
+        }
+        if plan.trials.is_empty() {
+            observer.on_notice("no case falls into this part; nothing is run and nothing is written");
+            return Ok(None);
+        }
+        for why in not_started(&plan) {
+            observer.on_case_not_run(&why);
+            self.notices.push(format!("not run: {why}"));
+        }
+        Ok(Some((plan, self)))
+    }
+}
+
+/// The cases that cannot run on this machine, and why; a suite without its skill once for all its cases.
+fn not_started(plan: &Plan) -> Vec<String> {
+    let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
+    for trial in &plan.trials {
+        let (planned, case) = plan.case(trial);
+        let Some(why) = planned.why_not_started(case) else { continue };
+        let what = match planned.missing.skills.is_empty() {
+            true => format!("case {} of {}", case.id, planned.suite.name),
+            false => format!("suite {}", planned.suite.name),
+        };
+        match reasons.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, all)) if all.contains(&what) => {}
+            Some((_, all)) => all.push(what),
+            None => reasons.push((why, vec![what])),
+        }
+    }
+    reasons.into_iter().map(|(why, all)| format!("{}: {why}", all.join(", "))).collect()
+}
+
+/// The filter over cases, without the sample, which needs the suites.
+fn case_filter(selection: &CaseSelection) -> Filter {
+    Filter {
+        cases: selection.cases.iter().filter_map(|glob| CaseGlob::new(glob)).collect(),
+        only: selection.only,
+        shard: selection.shard,
+        sample: None,
+    }
+}
+
+/// The options that narrow the cases, as they are written on a command line.
+fn describe_selection(selection: &CaseSelection) -> String {
+    let globs = selection.cases.iter().map(|glob| format!(" --case {glob}"));
+    globs.chain(selection.only.map(|only| format!(" --only {}", only.name()))).collect()
+}

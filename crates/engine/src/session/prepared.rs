@@ -1,0 +1,339 @@
+//! A planned run, ready to start, and how it is carried out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::changed_evals::refuse_changed_evals;
+use super::hidden_files::{describe_hidden_files, hidden_files};
+use super::record::{keep_graded_skills, run_info};
+use super::shared_budget::shared_services;
+use super::trusted_code::{refuse_changed_code, trusted_code};
+use super::{
+    PlannedRun, ResumedRun, RunLimits, RunObserver, ScriptApproval, ScriptToApprove, SessionError,
+    SuitesToRun,
+};
+use crate::intake::{self, Shared};
+use crate::key::Keys;
+use crate::options::RunOptions;
+use crate::pipeline::{Exam, Prior, Retry, Stop, examine};
+use crate::plan::{Plan, set_gates};
+use crate::run::{Memory, sweep_run};
+use crate::sandbox::Sandbox;
+use crate::settings::{JOBS, JUDGE_JOBS, Knob, Layers, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+use crate::stage::{Hidden, Rooms};
+use crate::store::{Cache, IndexSink, Live, RunDir, RunInfo, Scrubber, read_noise};
+use practicum_agents::agents::{Agent, Login};
+use practicum_core::event::{Sink, Sinks};
+use practicum_core::model::{Digest, Noise, SandboxMode, Summary};
+use practicum_evals::web::Web;
+use practicum_skills::own_files;
+
+/// A run that is planned and has not started: nothing is spent, nothing is on disk.
+pub struct PreparedRun {
+    plan: Plan,
+    probes: Plan,
+    options: RunOptions,
+    agents: BTreeMap<String, Agent>,
+    project: PathBuf,
+    environment: BTreeMap<String, String>,
+    /// What the user was told on the way here; the record keeps it.
+    notices: Vec<String>,
+    limits: RunLimits,
+    run_id: Option<String>,
+    command: Vec<String>,
+    resumed: Option<ResumedRun>,
+    reusable: Prior,
+    hidden: Hidden,
+    scrubber: Scrubber,
+    shared: Shared,
+    sandbox_mode: SandboxMode,
+    jobs: usize,
+    judge_jobs: usize,
+    retry: Retry,
+}
+
+/// A run that ended, with its results and where its record is.
+pub struct FinishedRun {
+    pub summary: Summary,
+    pub run_dir: RunDir,
+    /// The folder of the agents' workspaces, if they were to be kept.
+    pub workspaces: Option<PathBuf>,
+}
+
+impl PreparedRun {
+    /// Looks up which results can be reused, and shows the plan.
+    pub(super) fn prepare(
+        mut plan: Plan,
+        run: SuitesToRun,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Self, SessionError> {
+        let SuitesToRun { options, layers, project, environment, agents, mut notices, .. } = run;
+        let (limits, run_id, command, resumed) = (run.limits, run.run_id, run.command, run.resumed);
+        set_gates(&mut plan.suites, &options.gates);
+        if let Some(ResumedRun { run_dir, trusted_at_start }) = &resumed {
+            refuse_changed_evals(run_dir, &plan)?;
+            if *trusted_at_start {
+                refuse_changed_code(run_dir, &plan)?;
+            }
+        }
+        let sandbox_mode = setting(&layers, &SANDBOX)?;
+        let hidden = hidden_files(&plan, &options, &project);
+        let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
+        left_out.iter().for_each(|note| observer.on_files_not_staged(note));
+        notices.extend(left_out);
+        let scrubber = scrubber(&agents, &environment);
+        let mut tell = |text: &str| observer.on_notice(text);
+        let shared = shared_services(&options, &limits, &layers, &project, &scrubber, &mut tell)?;
+        let retry = Retry { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
+        let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
+        let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
+        // A cassette is written, and played, by what is asked now.
+        let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
+        let cache = (!has_cassette).then(|| Cache::of(&project));
+        let mut reusable = Prior::look_up(
+            &plan,
+            keys,
+            resumed.as_ref().map(|resumed| &resumed.run_dir),
+            cache,
+            !options.no_reuse,
+        );
+        let probes = match setting(&layers, &PROBE)? {
+            true => intake::probes(&plan, &mut reusable, &options.inputs)?,
+            // Without probes, stored ones do not count either.
+            false => {
+                reusable.probes.clear();
+                Plan::default()
+            }
+        };
+        observer.on_plan(&PlannedRun {
+            plan: &plan,
+            probes: &probes,
+            reused: &reusable,
+            project: &project,
+            jobs,
+        });
+        Ok(Self {
+            plan,
+            probes,
+            options,
+            agents,
+            project,
+            environment,
+            notices,
+            limits,
+            run_id,
+            command,
+            resumed,
+            reusable,
+            hidden,
+            scrubber,
+            shared,
+            sandbox_mode,
+            jobs,
+            judge_jobs,
+            retry,
+        })
+    }
+
+    /// The plan of the run.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// Carries the plan out, and waits for the last trial. Works on any tokio runtime with time and I/O.
+    pub async fn run(mut self, observer: &mut dyn RunObserver) -> Result<FinishedRun, SessionError> {
+        let trusted = self.scripts_may_run(observer)?;
+        let noise = self.known_noise()?;
+        let id = self.run_id();
+        let rooms = Rooms::place(&id);
+        // Before there is a record: a run that may not begin leaves none.
+        let sandbox = self.sandbox(&rooms)?;
+        self.notices.extend(sandbox.notice().map(str::to_owned));
+        let inputs = &self.options.inputs;
+        let suites = intake::means(&self.plan.suites, inputs, &self.environment, &self.shared).await?;
+        if !inputs.no_judge {
+            let plan = &self.plan;
+            let to_run = plan.trials.iter().enumerate().filter(|(index, trial)| {
+                !self.reusable.known.contains_key(index) && plan.why_not_started(trial).is_none()
+            });
+            let cases = to_run.map(|(_, trial)| (trial.suite, plan.case(trial).1));
+            intake::need_judges(cases, &plan.suites, &suites)?;
+        }
+        let run_dir = self.open_record(id)?;
+        own_files::remember_beginning();
+        Live::mark(run_dir.path(), &rooms).map_err(SessionError::io("cannot mark the run as running"))?;
+        let rooms = Rooms::make(rooms).map_err(SessionError::io("cannot make a folder for workspaces"))?;
+        let mut sinks: Vec<Box<dyn Sink>> = vec![Box::new(run_dir.log(self.scrubber.clone())?)];
+        sinks.push(Box::new(IndexSink::new(&self.project, &run_dir)));
+        sinks.extend(observer.event_sinks(&self.plan));
+        let stop = Stop::default();
+        observer.on_start(&stop);
+        stop_at(&stop, self.limits.deadline);
+        let options = self.options;
+        let exam = Exam {
+            suites,
+            plan: self.plan,
+            probes: self.probes,
+            agents: self.agents,
+            user_env: self.environment,
+            hidden: self.hidden,
+            sandbox,
+            rooms: rooms.path().to_owned(),
+            keep_workspaces: options.keep_workspaces,
+            trusted,
+            plugin_code: options.inputs.trust,
+            web: options.allow_network.then(|| Web::on(tokio::runtime::Handle::current())),
+            jobs: self.jobs,
+            judge_jobs: self.judge_jobs,
+            memory: Memory::default(),
+            run_dir: run_dir.clone(),
+            scrubber: self.scrubber,
+            ledger: Arc::clone(&self.shared.ledger),
+            stop,
+            prior: self.reusable,
+            pass_env: options.pass_env,
+            fail_fast: options.fail_fast,
+            retry: self.retry,
+            allow_unscored: options.allow_unscored,
+            noise,
+            stop_early: options.stop_early,
+        };
+        let summary = examine(exam, Sinks::new(sinks)).await?;
+        Live::clear(run_dir.path());
+        let workspaces = options.keep_workspaces.then(|| rooms.keep());
+        Ok(FinishedRun { summary, run_dir, workspaces })
+    }
+
+    /// Whether the scripts of the planned cases may run. `false` only where the user wants to run the other cases
+    /// without them.
+    fn scripts_may_run(&self, observer: &mut dyn RunObserver) -> Result<bool, SessionError> {
+        let selected: BTreeSet<(usize, usize)> =
+            self.plan.trials.iter().map(|trial| (trial.suite, trial.case)).collect();
+        let mut scripts = Vec::new();
+        let mut cases_without = 0;
+        for (suite, case) in selected {
+            let suite = &self.plan.suites[suite].suite;
+            let case = &suite.cases[case];
+            let before = scripts.len();
+            scripts.extend(case.scripts().map(|(purpose, text)| ScriptToApprove {
+                suite: suite.name.clone(),
+                case: case.id.clone(),
+                purpose: purpose.to_string(),
+                text: text.to_string(),
+            }));
+            cases_without += usize::from(scripts.len() == before);
+        }
+        if self.options.inputs.trust || scripts.is_empty() {
+            return Ok(true);
+        }
+        Ok(observer.approve_scripts(&scripts, cases_without)? == ScriptApproval::Run)
+    }
+
+    /// What is known of flaky cases, unless they are to count.
+    fn known_noise(&self) -> Result<Option<Noise>, SessionError> {
+        match self.options.count_flaky {
+            true => Ok(None),
+            false => read_noise(&self.project).map_err(SessionError::Refused),
+        }
+    }
+
+    /// The id of the resumed run, one that was decided before, or a new one.
+    fn run_id(&self) -> String {
+        let resumed = self.resumed.as_ref().map(|resumed| resumed.run_dir.id());
+        match resumed.or(self.run_id.as_deref()) {
+            Some(id) => id.to_owned(),
+            None => RunDir::new_id(jiff::Timestamp::now()),
+        }
+    }
+
+    fn sandbox(&self, rooms: &Path) -> Result<Sandbox, SessionError> {
+        let out_of_sight = [rooms.to_owned(), self.project.clone()];
+        Ok(intake::sandbox(self.sandbox_mode, &self.environment, &self.plan, out_of_sight)?)
+    }
+
+    /// A new record, or that of the resumed run, cleared of what it left behind.
+    fn open_record(&self, id: String) -> Result<RunDir, SessionError> {
+        let options = &self.options;
+        if let Some(ResumedRun { run_dir: run, trusted_at_start }) = &self.resumed {
+            if Live::read(run.path()).is_some_and(|live| live.is_running()) {
+                return Err(SessionError::Refused(format!("run {} is still going on", run.id())));
+            }
+            remove_leftovers(run);
+            if options.inputs.trust && !trusted_at_start {
+                let info = run.info().map_err(SessionError::Refused)?;
+                run.write_info(&RunInfo { trusted_code: Some(trusted_code(&self.plan)), ..info })?;
+            }
+            return Ok(run.clone());
+        }
+        let run = RunDir::create(&self.project, id)?;
+        let scripted = self.plan.suites.iter().any(|suite| suite.script.is_some());
+        let mut notices = self.notices.clone();
+        let info = run_info(&self.plan, &run, scripted, Vec::new());
+        notices.extend(keep_graded_skills(&self.plan, &info, &run));
+        let folder = info.folder.clone();
+        run.write_info(&RunInfo {
+            notices,
+            replayed: options.inputs.replay.is_some(),
+            earlier_skill: options.earlier_skill.clone(),
+            not_in_history: options.not_in_history.clone(),
+            gates: options.gates.clone(),
+            trusted_code: options.inputs.trust.then(|| trusted_code(&self.plan)),
+            count_flaky: options.count_flaky,
+            options: Some(options.clone().made_absolute(&folder)),
+            command: self.command.clone(),
+            ..info
+        })?;
+        Ok(run)
+    }
+}
+
+/// Ends the processes that a killed run left, and removes its workspaces. Gives whether there was anything.
+pub fn remove_leftovers(run: &RunDir) -> bool {
+    let Some(live) = Live::read(run.path()) else { return false };
+    sweep_run(run.id());
+    crate::stage::remove(&live.rooms);
+    Live::clear(run.path());
+    true
+}
+
+/// The value of a setting of the whole run.
+fn setting<T>(layers: &Layers, knob: &Knob<T>) -> Result<T, SessionError> {
+    Ok(layers.pick_global(knob)?.value)
+}
+
+/// Knows the secrets of the environment and of the logins that agents are given.
+fn scrubber(agents: &BTreeMap<String, Agent>, environment: &BTreeMap<String, String>) -> Scrubber {
+    let logins = agents.values().filter_map(|agent| agent.credentials.login(environment));
+    logins.fold(Scrubber::new(environment), |scrubber, login| match login {
+        Login::Variable(_) => scrubber,
+        Login::File(path) => scrubber.and_in(&path),
+    })
+}
+
+/// For each planned trial, the digest of everything that decides its result.
+fn trial_keys(
+    plan: &Plan,
+    agents: &BTreeMap<String, Agent>,
+    environment: &BTreeMap<String, String>,
+    sandbox: SandboxMode,
+    options: &RunOptions,
+    hidden: &Hidden,
+) -> Vec<Digest> {
+    let keys =
+        Keys::new(plan, agents, environment, sandbox, &options.pass_env, options.allow_network, hidden);
+    let mut keys = keys.with_plugin_code(options.inputs.trust).with_judge(!options.inputs.no_judge);
+    plan.trials.iter().map(|trial| keys.of(trial)).collect()
+}
+
+/// Lets no trial start after a moment, if there is one.
+fn stop_at(stop: &Stop, deadline: Option<Instant>) {
+    if let Some(deadline) = deadline {
+        let stop = stop.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep_until(deadline.into()).await;
+            stop.after_running();
+        });
+    }
+}

@@ -1,0 +1,74 @@
+//! What the command line shows while a run is prepared and carried out.
+
+use super::plan_view::{progress, show_estimate, show_plan};
+use super::script_approval::ask_about_scripts;
+use super::{colour, environment, interrupts, tell};
+use crate::dialects::{self, Loaded};
+use crate::event::Sink;
+use crate::intake::Reading;
+use crate::model::Severity;
+use crate::pipeline::Stop;
+use crate::plan::{Filter, Plan};
+use crate::report::{render_diagnostics, safe};
+use crate::session::{PlannedRun, RunObserver, ScriptApproval, ScriptToApprove, SessionError};
+
+/// Writes to standard error what a user at a terminal or a CI log should see.
+pub struct TerminalObserver {
+    /// Whether neither the plan nor the progress is shown.
+    pub quiet: bool,
+    /// Whether the plan is all that is wanted.
+    pub dry_run: bool,
+}
+
+impl RunObserver for TerminalObserver {
+    fn on_notice(&mut self, text: &str) {
+        say!("note: {}", safe(text));
+    }
+
+    fn on_case_not_run(&mut self, text: &str) {
+        say!("not run: {}", safe(text));
+    }
+
+    fn on_files_not_staged(&mut self, text: &str) {
+        if !self.quiet {
+            say!("note: {}", safe(text));
+        }
+    }
+
+    fn on_eval_files(&mut self, reading: &Reading, filter: &Filter) {
+        let is_wanted = |file: &&Loaded| match &file.lowered.suite {
+            Some(suite) => filter.wants_some_of(suite),
+            None => dialects::case_id_of_file(file).is_none_or(|id| filter.wants_id(&id)),
+        };
+        // Notices are for `check`, which is asked for them.
+        for file in reading.files.iter().filter(is_wanted) {
+            let diagnostics = &file.lowered.diagnostics;
+            if diagnostics.iter().any(|problem| problem.severity != Severity::Notice) {
+                tell(&render_diagnostics(diagnostics, &file.path, &file.text, colour()));
+            }
+        }
+    }
+
+    fn on_plan(&mut self, planned: &PlannedRun<'_>) {
+        if !self.quiet || self.dry_run {
+            show_plan(planned.plan, planned.reused.count(), planned.probes.trials.len());
+            show_estimate(planned);
+        }
+    }
+
+    fn approve_scripts(
+        &mut self,
+        scripts: &[ScriptToApprove],
+        cases_without: usize,
+    ) -> Result<ScriptApproval, SessionError> {
+        ask_about_scripts(scripts, cases_without)
+    }
+
+    fn event_sinks(&mut self, plan: &Plan) -> Vec<Box<dyn Sink>> {
+        progress(self.quiet, plan.suites.len(), &environment()).into_iter().collect()
+    }
+
+    fn on_start(&mut self, stop: &Stop) {
+        tokio::spawn(interrupts::heed(stop.clone()));
+    }
+}

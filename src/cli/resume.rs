@@ -1,0 +1,161 @@
+//! Continues a run: as it was begun, with the limits that are given now.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use anyhow::{Context, anyhow, bail};
+use clap::Parser;
+use clap::parser::ValueSource;
+
+use super::{Cli, Command, program};
+use crate::session::RunOptions;
+use crate::store::{RunDir, RunInfo};
+
+/// A stored run that is continued, with the options that hold for the rest of it.
+pub struct RunToResume {
+    pub run_dir: RunDir,
+    pub options: RunOptions,
+    /// Whether the scripts are trusted only because the command that began the run trusted them.
+    pub trusted_at_start: bool,
+}
+
+impl RunToResume {
+    /// Finds the run, which a command must have begun, and joins its options with those of now. `now` has absolute
+    /// paths; `allowed` are the arguments that may be given beside `--resume`.
+    pub fn find(
+        project: &Path,
+        wanted: &str,
+        command: &str,
+        now: RunOptions,
+        allowed: &[&str],
+    ) -> anyhow::Result<Self> {
+        let run_dir = RunDir::find(project, wanted).map_err(|why| match Path::new(wanted).exists() {
+            true => {
+                anyhow!("--resume wants a run, and {wanted} is none; it goes on with what that run was about")
+            }
+            false => anyhow!(why),
+        })?;
+        let given = GivenArguments::now()?;
+        given.allow_only(allowed)?;
+        let info = run_dir.info().map_err(|why| anyhow!(why))?;
+        if info.begun_by() != Some(command) {
+            bail!("run {} was not begun by practicum {command}; {}", run_dir.id(), info.way_on());
+        }
+        let begun = stored_options(&run_dir, &info)?;
+        let trusted_at_start = begun.inputs.trust && !now.inputs.trust;
+        // A file of prices that the environment names is there both times; what was said at the beginning holds.
+        let prices = now.prices.clone().filter(|_| given.has("prices"));
+        let options = begun.resumed_with(RunOptions { prices, ..now });
+        Ok(Self { run_dir, options, trusted_at_start })
+    }
+}
+
+/// The options of a stored run. Records of earlier versions have only the words of the command.
+fn stored_options(run: &RunDir, info: &RunInfo) -> anyhow::Result<RunOptions> {
+    let options = match &info.options {
+        Some(options) => options.clone(),
+        None => {
+            let words = std::iter::once("practicum").chain(info.command.iter().map(String::as_str));
+            let given = Cli::try_parse_from(words).context("the run does not say how it was begun")?;
+            let options = match given.command {
+                Command::Run(args) => args.options(),
+                Command::Noise(args) => args.options(),
+                _ => bail!("run {} does not say how it was begun", run.id()),
+            };
+            options.made_absolute(&info.folder)
+        }
+    };
+    // The project may have been moved or copied since: what lies in it is meant where it lies now.
+    let now = run.project().filter(|_| info.project.is_absolute());
+    Ok(options.map_paths(|path| match (&now, path.strip_prefix(&info.project)) {
+        (Some(now), Ok(inside)) => now.join(inside),
+        _ => path.to_owned(),
+    }))
+}
+
+/// The arguments that are written on the command line, without defaults and without the environment.
+struct GivenArguments {
+    arguments: Vec<clap::Arg>,
+}
+
+impl GivenArguments {
+    fn now() -> anyhow::Result<Self> {
+        Self::parse(std::env::args_os())
+    }
+
+    fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> anyhow::Result<Self> {
+        let mut program = program();
+        let matches = program.try_get_matches_from_mut(words)?;
+        let (name, given) = matches.subcommand().ok_or_else(|| anyhow!("no command is given"))?;
+        let command = program.find_subcommand(name).ok_or_else(|| anyhow!("there is no {name}"))?;
+        let is_said = |argument: &&clap::Arg| {
+            given.value_source(argument.get_id().as_str()) == Some(ValueSource::CommandLine)
+        };
+        Ok(Self { arguments: command.get_arguments().filter(is_said).cloned().collect() })
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.arguments.iter().any(|argument| argument.get_id() == name)
+    }
+
+    /// Refuses all other arguments, which would be lost.
+    fn allow_only(&self, allowed: &[&str]) -> anyhow::Result<()> {
+        let others: Vec<String> = self
+            .arguments
+            .iter()
+            .filter(|argument| !allowed.contains(&argument.get_id().as_str()))
+            .map(|argument| {
+                argument.get_long().map_or_else(|| "a path".to_owned(), |long| format!("--{long}"))
+            })
+            .collect();
+        if others.is_empty() {
+            return Ok(());
+        }
+        bail!(
+            "--resume goes on with a run as it was begun, so {} cannot be given with it; only limits and \
+             what is shown can, as --help says of --resume",
+            others.join(" and ")
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{noise, run};
+
+    #[test]
+    fn resumable_arguments_exist() {
+        for (command, names) in [("run", run::resumable_arguments()), ("noise", noise::resumable_arguments())]
+        {
+            let mut program = program();
+            program.build();
+            let command = program.find_subcommand(command).expect("a command");
+            for name in names {
+                assert!(command.get_arguments().any(|argument| argument.get_id() == name), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_written_is_said() {
+        let said = |words: &[&str]| {
+            GivenArguments::parse([&["practicum", "run"], words].concat()).expect("understood")
+        };
+        assert!(said(&[]).arguments.is_empty(), "defaults are not");
+        assert!(said(&["-j", "2"]).has("jobs") && !said(&["-j", "2"]).has("quiet"));
+        for (words, others) in [
+            (&["--resume", "r", "-j", "2", "--max-cost", "5", "--prices", "p", "-q"][..], None),
+            (&["--resume", "r", "--repeat", "2", "--case", "z"], Some("--repeat and --case")),
+            (&["evals", "--resume"], Some("so a path cannot")),
+            (&["--resume", "--gate", "f1=1"], Some("so --gate cannot")),
+        ] {
+            let found = said(words).allow_only(&run::resumable_arguments());
+            match (found, others) {
+                (Ok(()), None) => {}
+                (Err(error), Some(part)) => assert!(error.to_string().contains(part), "{words:?}: {error}"),
+                (found, _) => panic!("{words:?}: {found:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,284 @@
+//! The options of every command that runs trials, and what those commands do with a run.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+
+use super::adviser::ModelAccess;
+use super::evals::{Choices, Evals};
+use super::gates::Gates;
+use super::headings::{GATES, JUDGE, LIMITS, ROOM, SHOWN, STAND_INS};
+use super::observer::TerminalObserver;
+use super::report::Reports;
+use super::{list, print_json, runtime};
+use crate::model::{Gate, Ratio};
+use crate::report::Results;
+use crate::session::{FinishedRun, PreparedRun, RunInputs, RunLimits, RunOptions, SharedBudget, SuitesToRun};
+use crate::settings::{JOBS, MAX_COST, MAX_TOKENS, PROBE, RETRIES, RETRY_WAIT, SANDBOX};
+
+/// How trials are carried out, whichever they are.
+#[derive(Clone, clap::Args)]
+pub struct RunFlags {
+    /// Stage this skill beside the one under test, with it and without it: which of them the agent takes
+    /// up is the question (repeatable)
+    #[arg(long, value_name = "PATH", help_heading = ROOM)]
+    with_skill: Vec<PathBuf>,
+    /// Stage this plugin whole for agents that load plugins, in place of a skill of it alone: its commands
+    /// and agents too, its hooks and MCP servers with --trust; agents without plugins get its skills (repeatable)
+    #[arg(long, value_name = "DIR", help_heading = ROOM)]
+    plugin: Vec<PathBuf>,
+    /// Pass this variable on to the agent (repeatable)
+    #[arg(long, value_name = "NAME", value_parser = parse_variable, help_heading = ROOM)]
+    env: Vec<String>,
+    /// Start no more trials once one has failed
+    #[arg(long, help_heading = LIMITS)]
+    fail_fast: bool,
+    /// The share of trials that may stay unscored without the run counting as incomplete
+    #[arg(long, value_name = "RATIO", value_parser = parse_ratio, default_value = "0", help_heading = GATES)]
+    allow_unscored: Ratio,
+    /// Run no more of a case once its runs tell whether it mostly passes (a sequential test, so that no
+    /// intervals are given)
+    #[arg(long, help_heading = LIMITS)]
+    stop_early: bool,
+    /// Let a case that is known to be flaky fail a gate alone
+    #[arg(long, help_heading = GATES)]
+    count_flaky: bool,
+    /// A script that answers in place of the model
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["record", "replay"], help_heading = STAND_INS)]
+    script: Option<PathBuf>,
+    /// Write what the model is asked and answers to a new file, to be replayed later
+    #[arg(long, value_name = "FILE", conflicts_with = "replay", help_heading = STAND_INS)]
+    record: Option<PathBuf>,
+    /// Answer from such a file in place of the model; what is asked otherwise is reported
+    #[arg(long, value_name = "FILE", help_heading = STAND_INS)]
+    replay: Option<PathBuf>,
+    /// Stop when this much is spent, in USD, by all that the command runs
+    #[arg(long, value_name = "USD", allow_negative_numbers = true, help_heading = LIMITS)]
+    max_cost: Option<String>,
+    /// Stop when this many tokens are used, those from a cache included
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    max_tokens: Option<String>,
+    /// How often a trial is tried again that a rate limit or a failed API broke [default: 2]
+    #[arg(long, value_name = "N", help_heading = LIMITS)]
+    retries: Option<String>,
+    /// How long to wait before that; twice as long before each further try [default: 20s]
+    #[arg(long, value_name = "TIME", help_heading = LIMITS)]
+    retry_wait: Option<String>,
+    /// Prices of models, before those that are known (TOML)
+    #[arg(long, value_name = "FILE", env = "PRACTICUM_PRICES", help_heading = LIMITS)]
+    prices: Option<PathBuf>,
+    /// Leave judged checks unscored
+    #[arg(long, help_heading = JUDGE)]
+    no_judge: bool,
+    /// Let checks ask whether links answer (urls_reachable)
+    #[arg(long, help_heading = ROOM)]
+    allow_network: bool,
+    /// Let the evals' setup and teardown scripts run, and the hooks and MCP servers of plugins
+    #[arg(long, help_heading = ROOM)]
+    pub trust: bool,
+    #[command(flatten)]
+    gates: Gates,
+    /// How many trials run at once
+    #[arg(short, long, value_name = "N", help_heading = LIMITS)]
+    pub jobs: Option<String>,
+    /// Run every trial and ask every judge, even if nothing that decides the answer has changed
+    #[arg(long, help_heading = LIMITS)]
+    no_cache: bool,
+    /// Walls around the agents: as good as this machine can, none, or files and network or no run
+    #[arg(long, value_name = "auto|off|strict", help_heading = ROOM)]
+    sandbox: Option<String>,
+    /// Measure activation without first telling each agent once to use each skill
+    #[arg(long, help_heading = ROOM)]
+    no_probe: bool,
+    /// Show what would run, and run nothing; with --json, as `list` does
+    #[arg(long, help_heading = SHOWN)]
+    pub dry_run: bool,
+    /// Leave the agents' workspaces where they are
+    #[arg(long, help_heading = ROOM)]
+    keep_workspaces: bool,
+    /// Show no plan and no progress, only the results
+    #[arg(short, long, help_heading = SHOWN)]
+    quiet: bool,
+    /// Print the summary document, and nothing else, on standard output
+    #[arg(long, help_heading = SHOWN)]
+    pub json: bool,
+    /// The money that all runs of the command share.
+    #[arg(skip)]
+    pub budget: SharedBudget,
+}
+
+/// A run that was stopped before its end, so that nothing can be concluded from it.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}; {way_on}")]
+pub struct StoppedRun {
+    why: &'static str,
+    way_on: String,
+    pub exit: u8,
+}
+
+/// The run if it came to its end, for commands that can conclude nothing from a part of it.
+pub fn refuse_stopped(finished: FinishedRun) -> anyhow::Result<FinishedRun> {
+    let exit = finished.summary.exit;
+    let why = match exit {
+        130 => "interrupted",
+        4 => "stopped by its budget",
+        _ => return Ok(finished),
+    };
+    let way_on = finished.run_dir.info().map_err(|why| anyhow!(why))?.way_on();
+    Err(StoppedRun { why, way_on, exit }.into())
+}
+
+pub fn parse_ratio(text: &str) -> Result<Ratio, String> {
+    text.parse().ok().and_then(Ratio::new).ok_or_else(|| "it must be between 0 and 1".to_owned())
+}
+
+fn parse_variable(name: &str) -> Result<String, String> {
+    match name.split_once('=') {
+        Some((name, _)) => Err(format!(
+            "only its name is given, and its value is yours: {name}=… practicum run --env {name}"
+        )),
+        None => Ok(name.to_owned()),
+    }
+}
+
+impl RunFlags {
+    /// The typed options of a run of these evals.
+    pub fn options(&self, evals: &Evals, choices: &Choices) -> RunOptions {
+        let inputs = RunInputs {
+            script: self.script.clone(),
+            record: self.record.clone(),
+            replay: self.replay.clone(),
+            no_judge: self.no_judge,
+            with_skills: self.with_skill.clone(),
+            plugins: self.plugin.clone(),
+            trust: self.trust,
+            only_shown: self.dry_run,
+            ..evals.inputs()
+        };
+        RunOptions {
+            inputs,
+            settings: self.settings(choices),
+            prices: self.prices.clone(),
+            gates: self.gates.asked().to_vec(),
+            allow_unscored: self.allow_unscored,
+            count_flaky: self.count_flaky,
+            pass_env: self.env.clone(),
+            allow_network: self.allow_network,
+            fail_fast: self.fail_fast,
+            stop_early: self.stop_early,
+            no_reuse: self.no_cache,
+            keep_workspaces: self.keep_workspaces,
+            ..RunOptions::default()
+        }
+    }
+
+    /// The settings that these flags and the choices give, by name.
+    pub fn settings(&self, choices: &Choices) -> BTreeMap<String, String> {
+        let own = [
+            (JOBS.name, self.jobs.clone()),
+            (SANDBOX.name, self.sandbox.clone()),
+            (PROBE.name, self.no_probe.then(|| "false".to_owned())),
+            (MAX_COST.name, self.max_cost.clone()),
+            (MAX_TOKENS.name, self.max_tokens.clone()),
+            (RETRIES.name, self.retries.clone()),
+            (RETRY_WAIT.name, self.retry_wait.clone()),
+        ];
+        let own = own.into_iter().filter_map(|(name, value)| value.map(|value| (name, value)));
+        choices.flags().into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// The arguments that may be given beside `--resume`, by their names: what a run may take and how it is shown, not
+    /// what is run and what counts, which would make two runs of one.
+    pub const RESUMABLE: [&str; 13] = [
+        "max_cost",
+        "max_tokens",
+        "retries",
+        "retry_wait",
+        "prices",
+        "jobs",
+        "fail_fast",
+        "no_cache",
+        "trust",
+        "keep_workspaces",
+        "dry_run",
+        "quiet",
+        "json",
+    ];
+
+    /// The limits of a run that shares its budget with the other runs of the command.
+    pub fn limits(&self) -> RunLimits {
+        RunLimits { budget: self.budget.clone(), ..RunLimits::default() }
+    }
+
+    /// What shows the run to the user.
+    pub fn observer(&self) -> TerminalObserver {
+        TerminalObserver { quiet: self.quiet, dry_run: self.dry_run }
+    }
+
+    /// Plans and runs. `None` if nothing was to be run.
+    pub fn run(&self, suites: SuitesToRun) -> anyhow::Result<Option<FinishedRun>> {
+        self.run_with(suites, &mut self.observer())
+    }
+
+    /// Plans and runs, shown by another observer.
+    pub fn run_with(
+        &self,
+        suites: SuitesToRun,
+        observer: &mut TerminalObserver,
+    ) -> anyhow::Result<Option<FinishedRun>> {
+        match suites.prepare(observer)? {
+            Some(prepared) if !self.dry_run => self.run_prepared(prepared, observer).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn run_prepared(
+        &self,
+        prepared: PreparedRun,
+        observer: &mut TerminalObserver,
+    ) -> anyhow::Result<FinishedRun> {
+        let finished = runtime()?.block_on(prepared.run(observer))?;
+        if let Some(folder) = &finished.workspaces {
+            say!("workspaces kept in {}", folder.display());
+        }
+        Ok(finished)
+    }
+
+    /// Plans and runs, writes the reports, and shows the results. Gives the exit code.
+    pub fn run_and_report(&self, suites: SuitesToRun, reports: &Reports) -> anyhow::Result<u8> {
+        reports.check(self.json)?;
+        let mut observer = self.observer();
+        let Some(prepared) = suites.prepare(&mut observer)? else { return Ok(0) };
+        if self.dry_run {
+            if self.json {
+                print_json(&list::document(prepared.plan()))?;
+            }
+            return Ok(0);
+        }
+        let environment = super::environment();
+        let finished = self.run_prepared(prepared, &mut observer)?;
+        let exit = finished.summary.exit;
+        let mut results = Results::open(finished.run_dir).map_err(|why| anyhow!(why))?;
+        let all_written = reports.write(&mut results, &environment);
+        reports.show(&results, self.json)?;
+        // The run itself is kept; that somebody waits for a report must not go unnoticed.
+        Ok(if all_written || exit != 0 { exit } else { 3 })
+    }
+
+    /// The gates of the command line.
+    pub fn gates_asked(&self) -> &[Gate] {
+        self.gates.asked()
+    }
+
+    /// Whether it writes a cassette or plays one.
+    pub fn has_cassette(&self) -> bool {
+        self.record.is_some() || self.replay.is_some()
+    }
+
+    /// How a model is reached that is asked outside of a run.
+    pub fn model_access(&self) -> ModelAccess {
+        let options = self.options(&Evals::at(Vec::new()), &Choices::default());
+        ModelAccess { options, limits: self.limits() }
+    }
+}

@@ -1,0 +1,44 @@
+//! Asks whether scripts of the evals may run: code of an eval file runs on the user's machine, so the user must say that it may.
+
+use std::collections::BTreeSet;
+use std::io::{IsTerminal, Write};
+
+use crate::cli::{counted, tell};
+use crate::report::safe;
+use crate::session::{ScriptApproval, ScriptToApprove, SessionError};
+
+/// Asks at the terminal whether the scripts may run. Where there is nobody to ask, or the user declines, nothing is run.
+pub fn ask_about_scripts(
+    scripts: &[ScriptToApprove],
+    cases_without: usize,
+) -> Result<ScriptApproval, SessionError> {
+    let number = counted(scripts.len(), "script");
+    if !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Err(SessionError::Refused(format!(
+            "the evals hold {number} that would run on this machine; read what they do, then say --trust"
+        )));
+    }
+    let cases_with: BTreeSet<(&str, &str)> =
+        scripts.iter().map(|script| (script.suite.as_str(), script.case.as_str())).collect();
+    for ScriptToApprove { suite, case, purpose, text } in scripts {
+        say!("--- {}", safe(&format!("{purpose} of {case} in suite {suite}:\n{text}")));
+    }
+    let skip = match cases_without {
+        0 => String::new(),
+        others => {
+            format!(", s = only the {} without scripts; the run stays incomplete", counted(others, "case"))
+        }
+    };
+    tell(&format!("Run {number}? [y = yes, N = run nothing{skip}] "));
+    let mut answer = String::new();
+    let read = std::io::stderr().flush().and_then(|()| std::io::stdin().read_line(&mut answer));
+    read.map_err(|error| SessionError::Refused(format!("cannot ask: {error}")))?;
+    match answer.trim() {
+        "y" | "Y" | "yes" => Ok(ScriptApproval::Run),
+        "s" | "S" | "skip" if cases_without > 0 => {
+            say!("not trusted: {} with scripts not run", counted(cases_with.len(), "case"));
+            Ok(ScriptApproval::SkipCases)
+        }
+        _ => Err(SessionError::Refused("the scripts were not trusted, so nothing was run".to_owned())),
+    }
+}
