@@ -176,6 +176,7 @@ impl Scene {
             gateway: Some(&self.gateway.url),
             walled: false,
             plugins: &[],
+            plugin_servers: None,
         };
         let user = BTreeMap::from([("PATH".to_owned(), self.path.clone())]);
         let launch = self.agent.launch(&turn, &user).expect("a launch");
