@@ -45,10 +45,10 @@ const ROWS: &[Row] = &[
     ("time-out", &[Hang], "must_not", "unknown", "error"),
     ("time-out after the shell", &[Shell, Hang], "must_not", "unknown", "error"),
     ("time-out after a rival", &[TakeUp("waver"), Hang], "must", "unknown", "error"),
-    ("time-out after the skill", &[TakeUp("greeter"), Hang], "must", "yes", "error"),
+    ("time-out after the skill", &[TakeUp("greeter"), Hang], "must", "unknown", "error"),
     ("529", &[Overloaded], "must_not", "unknown", "error"),
     ("529 after a rival", &[TakeUp("waver"), Overloaded], "must", "unknown", "error"),
-    ("529 after the skill", &[TakeUp("greeter"), Overloaded], "must_not", "yes", "error"),
+    ("529 after the skill", &[TakeUp("greeter"), Overloaded], "must_not", "yes", "fp"),
 ];
 
 const RIVAL: &str = "---\nname: waver\ndescription: Waves at people. Use when asked to wave.\n---\n\nWave.\n";
