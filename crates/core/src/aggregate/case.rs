@@ -49,6 +49,8 @@ pub struct CaseTally {
     fired: FiredCount,
     checks: Vec<CheckTally>,
     pub activity: Activity,
+    /// Whether the case says that a skill must, or must not, be activated. Known before any of its trials has run.
+    pub is_about_activation: bool,
     /// What a model guessed of it.
     pub predicted: Activity,
     rule: Option<FireRule>,
@@ -141,6 +143,7 @@ impl CaseTally {
             }
         }
         *self.endings.entry(record.ended).or_default() += 1;
+        self.is_about_activation |= record.is_about_activation();
         self.activity.add(record);
         self.predicted.add_predicted(record);
         self.attempts.insert(record.attempt, Attempt::of(record));

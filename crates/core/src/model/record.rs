@@ -198,6 +198,13 @@ impl TrialRecord {
         self.fired.filter(|_| tells)
     }
 
+    /// Whether its case says that a skill must, or must not, be activated. Without the skill, nothing can be.
+    pub fn is_about_activation(&self) -> bool {
+        let guessed = self.predicted.as_ref().map(|guess| guess.expect);
+        let asked = self.expect.or(guessed).is_some_and(|expect| expect != Expect::Either);
+        asked && self.condition.arm.has_skill()
+    }
+
     /// What the trial says about activation. `None` where nobody asked, where the user named the skill,
     /// and without the skill, where nothing can fire.
     pub fn activation(&self) -> Option<ActivationOutcome> {

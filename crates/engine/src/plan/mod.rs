@@ -276,7 +276,9 @@ pub fn leave_out_gates_of_baselines(suites: &mut [Planned], trials: &[Trial]) {
 fn leave_out_unasked_gates(suite: &mut Suite, filter: &Filter) {
     let had_gates = !suite.gates.is_empty();
     let wanted: Vec<&Case> = suite.cases.iter().filter(|case| filter.wants(suite, case)).collect();
-    let asked = |gate: &Gate| gate.name.is_about(wanted.iter().copied()) || !suite.can_measure(gate.name);
+    let asked = |gate: &Gate| {
+        suite.can_measure_on(gate.name, wanted.iter().copied()) || !suite.can_measure(gate.name)
+    };
     let gates: Vec<Gate> = suite.gates.iter().copied().filter(asked).collect();
     suite.gates = if had_gates && gates.is_empty() { vec![Gate::ALL_CASES_PASS] } else { gates };
 }
