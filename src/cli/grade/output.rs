@@ -109,6 +109,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
 fn document((id, result): (String, CheckResult)) -> GradedCheck {
     GradedCheck {
         id,
+        name: result.name,
         verdict: (&result.verdict).into(),
         score: result.score,
         // What speaks against a finding is no evidence for it.

@@ -162,7 +162,8 @@ impl CaseTally {
             Some(at) => at,
             None => {
                 let judged = result.scale.is_some();
-                self.checks.push(CheckTally { id: result.check.clone(), judged, ..CheckTally::default() });
+                let (id, name) = (result.check.clone(), result.name.clone());
+                self.checks.push(CheckTally { id, name, judged, ..CheckTally::default() });
                 self.checks.len() - 1
             }
         };
@@ -318,6 +319,7 @@ pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scor
 #[derive(Debug, Default)]
 pub struct CheckTally {
     id: String,
+    name: Option<String>,
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
@@ -361,6 +363,7 @@ impl CheckTally {
         let answered = self.passed + self.failed;
         CheckSummary {
             id: self.id.clone(),
+            name: self.name.clone(),
             passed: self.passed,
             failed: self.failed,
             not_scored: self.not_scored,

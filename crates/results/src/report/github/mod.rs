@@ -77,7 +77,7 @@ fn message(record: &TrialRecord) -> String {
     let mut lines = Vec::new();
     lines.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
     let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
-    lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
+    lines.extend(failed.map(|check| format!("{}: {}", check.title(), check.rationale)));
     lines.push(format!("run {} with {}", record.attempt, record.condition.agent));
     let lines: Vec<String> = lines.iter().map(|line| cut(&one_line(line), LONGEST_MESSAGE)).collect();
     lines.join("\n")
