@@ -141,8 +141,25 @@ fn a_guess_about_queries_is_not_counted_as_stability() {
 fn a_threshold_for_triggers_is_not_ignored() {
     let project = project(&json!({"trigger_tests": {"should_trigger": ["clean my table"]}}));
     run(&project, &[]).exits(1);
-    // Any share of activations reaches nothing.
-    run(&project, &["--trigger-threshold", "0"]).exits(0);
+    run(&project, &["--trigger-threshold", "0.5"]).exits(1);
+    let any_share = ["--trigger-threshold", "0"];
+    let ran = run(&project, &any_share).exits(2);
+    assert!(ran.stderr.contains("it must be above 0 and at most 1"), "{}", ran.stderr);
+}
+
+/// A skill that is never activated reaches a share of 0, so every case in which it must be would pass.
+#[test]
+fn a_threshold_that_every_run_reaches_is_told() {
+    let project = project(&json!({}));
+    for (run, case) in [("run: {trigger_threshold: 0}\n", "fire_rate"), ("", "{fire_rate: 0}")] {
+        let case = format!("  - {{id: q, prompt: p, activation: must, pass_when: {case}}}\n");
+        let eval = format!("practicum: 1\nskill: .claude/skills/clean\n{run}cases:\n{case}");
+        project.write("e.practicum.yaml", &eval);
+        let checked = project.run(&["check", "e.practicum.yaml"]);
+        assert!(checked.stdout.contains("must be activated always passes"), "{}", checked.stdout);
+    }
+    project.write("practicum.toml", "trigger-threshold = 0\n");
+    run(&project, &["e.practicum.yaml"]).exits(2);
 }
 
 #[test]
