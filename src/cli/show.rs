@@ -98,8 +98,8 @@ fn trial(record: &TrialRecord, run: &RunDir) -> String {
             Verdict::Fail => "✗",
             Verdict::NotScored(_) => "?",
         };
-        let (id, weight) = (safe(&check.check), check.weight());
-        out.push_str(&format!("  {mark} {id}{weight}: {}\n", safe(&check.rationale)));
+        let (title, weight) = (safe(&check.title()), check.weight());
+        out.push_str(&format!("  {mark} {title}{weight}: {}\n", safe(&check.rationale)));
         let weak = check.weak.as_ref().map(|why| format!("weak check: {why}"));
         let votes = Vote::agreement(&check.votes);
         let lines = check.evidence.iter().chain(&check.flags).chain(&weak).chain(&votes);

@@ -191,7 +191,7 @@ fn a_trigger_query_passes_by_its_rate() {
         "practicum_script: 1\nscenarios:\n  - when: ask\n    steps: [No skill needed.]\n",
     );
     run("0.5").exits(1);
-    run("0").exits(0);
+    run("0.4").exits(1);
 }
 
 #[test]

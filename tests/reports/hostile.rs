@@ -11,10 +11,10 @@ const HOSTILE: &str = "</script><script>document.title='broken'</script><img src
     ]]> --> [a](javascript:alert(1)) | `b` @everyone octo/cat#7 https://evil.example ::error::x %0A \
     \u{202e}gnorw =1+1";
 
-/// Says that and worse: colours, bytes that are no text, a line of five megabytes, a last line to find.
+/// Says that and worse: colours, a character that is none, a line of five megabytes, a last line to find.
 const AGENT: &str = r"
 cat hostile.txt
-printf '\033[31mred\033[0m\007 \377\376 \357\277\276 broken\r\n::error file=a::b\n=cmd|calc\n'
+printf '\033[31mred\033[0m\007 \357\277\276 broken\r\n::error file=a::b\n=cmd|calc\n'
 head -c 5000000 /dev/zero | tr '\0' x
 printf '\nat last\n'
 ";

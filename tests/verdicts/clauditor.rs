@@ -614,3 +614,52 @@ fn an_output_pattern_that_matches_nothing_beside_another_is_told() {
         assert!(note.is_none_or(|note| told.contains(note)), "{told}");
     }
 }
+
+/// The name of an assertion stood in two of the reports only.
+#[test]
+fn the_name_of_an_assertion_is_in_every_report() {
+    let project = project(&json!({"test_args": "x", "assertions": [
+        {"id": "a", "name": "Names the park", "type": "contains", "needle": "Park"},
+    ]}));
+    let formats = ["md", "html", "junit", "csv", "json", "github"];
+    let reports: Vec<String> = formats.iter().map(|format| format!("{format}=out/{format}.txt")).collect();
+    let more: Vec<&str> = reports.iter().flat_map(|report| ["--report", report]).collect();
+    let ran = run(&project, &more).exits(1);
+    assert!(ran.stdout.contains("a (Names the park): "), "{}", ran.stdout);
+    for format in formats {
+        let text = std::fs::read_to_string(project.path().join(format!("out/{format}.txt"))).expect(format);
+        assert!(text.contains("Names the park"), "{format}: {text}");
+    }
+    let shown = project.run(&["show", "latest", "clean"]).stdout;
+    assert!(shown.contains("a (Names the park): "), "{shown}");
+    project.write("out.txt", "Bench");
+    let grade = ["grade", "--output", "out.txt", "--spec", ".claude/skills/clean/SKILL.eval.json"];
+    assert!(project.run(&grade).exits(1).stdout.contains("a (Names the park): "));
+    let document = project.run(&[&grade[..], &["--json"]].concat()).exits(1).json();
+    assert_eq!(document["results"][0]["name"], "Names the park", "{document}");
+}
+
+/// The format's agents are claude and codex. Where neither is installed, the builtin agent took their place.
+#[test]
+fn a_spec_that_names_no_agent_is_not_run_with_the_builtin_one() {
+    let check = json!([{"id": "a", "type": "contains", "needle": "Done"}]);
+    for harness in [None, Some("auto")] {
+        let mut spec = json!({"assertions": check});
+        if let Some(harness) = harness {
+            spec["harness"] = json!(harness);
+        }
+        let project = project(&spec);
+        let ran = project.run(&["run", "--script", "script.yaml"]);
+        assert!(ran.stderr.contains("means claude or codex, and neither is installed"), "{}", ran.stderr);
+        assert!(!project.path().join(".practicum/runs").exists(), "{}", ran.stderr);
+        project.run(&["check"]).exits(0);
+        let plan = project.run(&["run", "--dry-run"]).exits(0);
+        assert!(plan.stderr.contains("agent auto: claude, which is not installed here"), "{}", plan.stderr);
+        // Whoever wants it says so, once or in the settings.
+        run(&project, &[]).exits(0);
+        project.write("practicum.toml", "agent = \"builtin\"\n");
+        project.run(&["run", "--script", "script.yaml"]).exits(0);
+    }
+    let project = project(&json!({"harness": "gemini", "assertions": check}));
+    run(&project, &[]).exits(2);
+}

@@ -31,6 +31,8 @@ fn run(project: &Project, more: &[&str]) -> Ran {
 /// Each gate of a run by its name: its value and whether it holds.
 fn gates(ran: &Ran) -> Vec<(String, Option<f64>, bool)> {
     let summary: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    // A run that is graded again tells its summary beside what changed.
+    let summary = summary.get("summary").unwrap_or(&summary);
     let gates = summary["gates"].as_array().expect("gates").iter();
     let text = |gate: &Value| gate["name"].as_str().unwrap_or_default().to_owned();
     gates.map(|gate| (text(gate), gate["value"].as_f64(), gate["ok"] == true)).collect()
@@ -82,17 +84,86 @@ fn a_passing_trigger_test_does_not_stand_in_for_an_unsteady_skill() {
     let found = gates(&ran);
     assert!(found.contains(&("stability".to_owned(), Some(0.0), false)), "{found:?}");
     assert!(found.contains(&("activation_cases_pass".to_owned(), Some(1.0), true)), "{found:?}");
-    // One query alone has no gate that it could not be measured by.
-    let ran = run(&project, &["--case", "trigger-*", "--json"]).exits(0);
-    assert!(gates(&ran).iter().all(|(_, _, ok)| *ok), "{}", ran.stdout);
+    // Queries alone have only the gate that is about them: stability was not asked for.
+    for only in [["--case", "trigger-*"], ["--only", "activation"]] {
+        let ran = run(&project, &[&only[..], &["--json"]].concat()).exits(0);
+        assert_eq!(gates(&ran), [("activation_cases_pass".to_owned(), Some(1.0), true)], "{only:?}");
+        let again = project.run(&["grade", "latest", "--json"]).exits(0);
+        assert_eq!(gates(&again), gates(&ran), "{only:?}");
+    }
+}
+
+/// Where none of its own cases ran, a gate was measured on the others.
+#[test]
+fn a_gate_is_not_measured_on_cases_that_it_is_not_about() {
+    let spec = |needle: &str| {
+        json!({
+            "assertions": [{"id": "a", "type": "contains", "needle": needle}],
+            "trigger_tests": {"should_not_trigger": ["what is the time"]},
+            "variance": {"n_runs": 2, "min_stability": 0.5},
+        })
+    };
+    let unmeasured = |name: &str| (name.to_owned(), None, false);
+    let passing = project(&spec("Bib"));
+    for (only, gate, open) in [
+        ("activation", "stability=0.5", "stability"),
+        ("artifact", "activation_cases_pass=1", "activation_cases_pass"),
+    ] {
+        let ran = run(&passing, &["--only", only, "--gate", gate, "--json"]).exits(3);
+        assert!(gates(&ran).contains(&unmeasured(open)), "{only}: {}", ran.stdout);
+    }
+    // The first trial fails, so no query is asked: the gate on queries has no value.
+    let ran = run(&project(&spec("Other")), &["--fail-fast", "-j", "1", "--json"]).exits(1);
+    assert!(gates(&ran).contains(&unmeasured("activation_cases_pass")), "{}", ran.stdout);
+}
+
+/// What a model guesses of the queries decides them, and so the gate that is about them.
+#[test]
+fn a_guess_about_queries_is_not_counted_as_stability() {
+    let project = project(&json!({
+        "assertions": [{"id": "a", "type": "contains", "needle": "Bib"}],
+        "trigger_tests": {"should_trigger": ["clean my table"]},
+        "variance": {"n_runs": 2, "min_stability": 1},
+    }));
+    project.write(
+        "script.yaml",
+        &SCRIPT.replace(
+            "scenarios:\n",
+            "scenarios:\n  - {to: judge, steps: ['{\"skill\": null}', '{\"skill\": null}']}\n",
+        ),
+    );
+    let ran = run(&project, &["--predicted", "--json"]);
+    let found = gates(&ran);
+    assert!(found.contains(&("stability".to_owned(), Some(1.0), true)), "{found:?}");
+    assert!(
+        found.iter().any(|(name, value, ok)| name == "activation_cases_pass" && *value != Some(1.0) && !ok),
+        "{found:?}"
+    );
 }
 
 #[test]
 fn a_threshold_for_triggers_is_not_ignored() {
     let project = project(&json!({"trigger_tests": {"should_trigger": ["clean my table"]}}));
     run(&project, &[]).exits(1);
-    // Any share of activations reaches nothing.
-    run(&project, &["--trigger-threshold", "0"]).exits(0);
+    run(&project, &["--trigger-threshold", "0.5"]).exits(1);
+    let any_share = ["--trigger-threshold", "0"];
+    let ran = run(&project, &any_share).exits(2);
+    assert!(ran.stderr.contains("it must be above 0 and at most 1"), "{}", ran.stderr);
+}
+
+/// A skill that is never activated reaches a share of 0, so every case in which it must be would pass.
+#[test]
+fn a_threshold_that_every_run_reaches_is_told() {
+    let project = project(&json!({}));
+    for (run, case) in [("run: {trigger_threshold: 0}\n", "fire_rate"), ("", "{fire_rate: 0}")] {
+        let case = format!("  - {{id: q, prompt: p, activation: must, pass_when: {case}}}\n");
+        let eval = format!("practicum: 1\nskill: .claude/skills/clean\n{run}cases:\n{case}");
+        project.write("e.practicum.yaml", &eval);
+        let checked = project.run(&["check", "e.practicum.yaml"]);
+        assert!(checked.stdout.contains("must be activated always passes"), "{}", checked.stdout);
+    }
+    project.write("practicum.toml", "trigger-threshold = 0\n");
+    run(&project, &["e.practicum.yaml"]).exits(2);
 }
 
 #[test]

@@ -356,3 +356,29 @@ fn a_called_command_is_not_said_to_be_incomplete() {
     let shown = project.run(&["show", "latest"]).stdout;
     assert!(shown.contains("CALLED") && !shown.contains("INCOMPLETE"), "{shown}");
 }
+
+/// A run of a command that tells an agent nothing looked like any other.
+#[test]
+fn a_command_file_that_says_nothing_is_warned_of() {
+    for (text, told) in [
+        ("", "has no text"),
+        (" \n\n", "has no text"),
+        ("---\ndescription: d\n---\n", "has no text"),
+        ("---\n- a\n- b\n---\nDo it.\n", "the frontmatter has no keys"),
+        ("---\njust words\n---\nDo it.\n", "the frontmatter has no keys"),
+        ("- one\n- two\n", ""),
+    ] {
+        let spec = json!({"assertions": [{"id": "a", "type": "contains", "needle": "no"}]}).to_string();
+        let project = Project::new(&[
+            (".claude/commands/x.md", text),
+            (".claude/commands/x.eval.json", &spec),
+            ("script.yaml", SCRIPT),
+        ]);
+        let checked = project.run(&["check"]).exits(0).stdout;
+        let ran = project.run(&["run", "--agent", "builtin", "--script", "script.yaml"]).stderr;
+        let linted = project.run(&["lint", ".claude/commands/x.md"]).stdout;
+        assert_eq!(checked.contains("1 warning"), !told.is_empty(), "{text:?}: {checked}");
+        assert!(checked.contains(told) && ran.contains(told), "{text:?}: {checked} {ran}");
+        assert_eq!(linted.contains("no problems"), told.is_empty(), "{text:?}: {linted}");
+    }
+}

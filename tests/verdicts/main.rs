@@ -27,4 +27,5 @@ mod skill_creator;
 mod skill_test;
 mod skillet;
 mod slips;
+mod unreadable_text;
 mod writing_skills;

@@ -67,8 +67,8 @@ pub enum IntakeError {
     )]
     NoSkillNamed(String),
     #[error(
-        "the eval file wants any installed agent (auto), and neither claude nor codex is installed; install one \
-         of them, or choose an agent with --agent"
+        "the eval file names no agent, which for its format means claude or codex, and neither is installed; install \
+         one of them, or choose an agent with --agent (builtin is this program's own)"
     )]
     NoneInstalled,
     #[error("several skills are called {name}; say {choices}")]
@@ -380,7 +380,7 @@ pub fn outline_of(mut suites: Vec<Placed>, layers: &Layers) -> Result<Vec<Planne
 
 /// The agents that are wanted. Where they are only to be shown, they need not be installed.
 /// `auto` is the first agent that is installed, in the order of the registry, of those that may be
-/// chosen unasked.
+/// chosen unasked; `builtin` only where no eval format asked for its own.
 fn choose_agents(
     wanted: &Setting<Vec<String>>,
     agents: &BTreeMap<String, Agent>,
@@ -391,19 +391,11 @@ fn choose_agents(
     let mut names = Vec::new();
     for name in &wanted.value {
         if name == "auto" {
-            let mut known = AGENTS.iter().map(|make| make()).filter(|agent| agent.auto);
             // An eval format's own `auto` means a CLI of that format's makers, and not an agent of this program.
-            let any = !matches!(wanted.from, SaidBy::Format(_));
-            let first = known.find(|agent| {
-                (any || !agent.is_ourselves()) && agent.installed(layers.environment()).is_ok()
-            });
-            let Some(agent) = first else {
-                if any {
-                    continue;
-                }
+            let cli_only = matches!(wanted.from, SaidBy::Format(_));
+            let Some((agent, notice)) = choose_auto(cli_only, layers, is_needed) else {
                 return Err(IntakeError::NoneInstalled);
             };
-            let notice = format!("agent auto: {}, the first that is installed", agent.name);
             if !notices.contains(&notice) {
                 notices.push(notice);
             }
@@ -426,6 +418,24 @@ fn choose_agents(
     let mut seen = HashSet::new();
     names.retain(|name: &String| seen.insert(name.clone()));
     Ok(names)
+}
+
+/// The agent that `auto` stands for, and a notice that names it. One that is only to be shown need not be installed.
+fn choose_auto(cli_only: bool, layers: &Layers, is_needed: bool) -> Option<(Agent, String)> {
+    let known = || {
+        let agents = AGENTS.iter().map(|make| make());
+        agents.filter(|agent| agent.auto && !(cli_only && agent.is_ourselves()))
+    };
+    let installed = known().find(|agent| agent.installed(layers.environment()).is_ok());
+    let is_here = installed.is_some();
+    let agent = installed.or_else(|| known().next().filter(|_| !is_needed))?;
+    let why = match (is_here, agent.is_ourselves()) {
+        (true, true) => "this program's own, because neither claude nor codex is installed",
+        (true, false) => "the first that is installed",
+        (false, _) => "which is not installed here",
+    };
+    let notice = format!("agent auto: {}, {why}", agent.name);
+    Some((agent, notice))
 }
 
 /// The agents for which a script or a cassette is to answer, and which cannot be made to ask it, in words.

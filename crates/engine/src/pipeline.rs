@@ -172,7 +172,7 @@ fn tally_of(plan: &Plan) -> Tally {
     tally.set_skipped(plan.skipped.clone());
     for trial in &plan.trials {
         let (planned, case) = plan.case(trial);
-        tally.plan_trial(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+        tally.plan_trial(&planned.suite.name, case, &trial.condition, fire_rate(planned, case));
     }
     for suite in asked(plan).filter(|suite| !suite.rivals.is_empty()) {
         let skills = suite.rivals.iter().map(|rival| rival.name.clone()).collect();

@@ -84,6 +84,18 @@ impl Skill {
             }
             Some(_) | None => None,
         };
+        if let Some(Data::List(_) | Data::Text(_)) = front.as_ref().map(|front| &front.data) {
+            let help = "write one \"key: value\" a line";
+            let problem = format!("the frontmatter has no keys, so agents read nothing in it ({help})");
+            warnings.push(format!("{}, line 1: {problem}", file.display()));
+        }
+        if form == Form::Command && body.trim().is_empty() {
+            let help = "write what the agent is to do";
+            warnings.push(format!(
+                "{} has no text, so its command tells an agent nothing ({help})",
+                file.display()
+            ));
+        }
         let said = |key: &str| front.as_ref()?.get(key)?.as_text().map(str::to_owned);
         let own_name = match form {
             Form::Folder => said("name").filter(|name| !name.trim().is_empty()),

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::Args;
 use crate::captured::{self, Captured};
@@ -118,6 +118,7 @@ pub fn grade(args: &Args, output: &Path, spec: &Path) -> anyhow::Result<u8> {
 fn document((id, result): (String, CheckResult)) -> GradedCheck {
     GradedCheck {
         id,
+        name: result.name,
         verdict: (&result.verdict).into(),
         score: result.score,
         // What speaks against a finding is no evidence for it.
@@ -161,8 +162,10 @@ pub fn read_text(path: &Path) -> anyhow::Result<String> {
     if bytes.len() as u64 > LONGEST {
         bail!("it is longer than {LONGEST} bytes");
     }
-    Ok(String::from_utf8(bytes)
-        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+    // A check of what must not occur would pass over what cannot be read.
+    String::from_utf8(bytes).map_err(|error| {
+        anyhow!("it is not UTF-8 text: byte {} is where it breaks", error.utf8_error().valid_up_to() + 1)
+    })
 }
 
 /// What the judges share. Alone they have no budget; what they answered before is kept with the runs of

@@ -15,7 +15,7 @@ use crate::event::{Sink, Sinks};
 use crate::intake::{self, IntakeError, Stored};
 use crate::model::{Case, Suite, Trial, TrialId, TrialRecord, VerdictChange, changed_verdicts, counted};
 use crate::pipeline::{Again, Stop, mark_again};
-use crate::plan::{Plan, Planned, leave_out_gates_of_baselines, set_gates};
+use crate::plan::{Plan, Planned, leave_out_unasked_gates, set_gates};
 use crate::report::{Progress, Regraded, Results, Suites, render_changes};
 use crate::session::{RunInputs, native_suite, run_info};
 use crate::settings::{JUDGE_JOBS, Layers, project_root};
@@ -67,7 +67,7 @@ pub fn grade(args: &Args, wanted: &str) -> anyhow::Result<u8> {
     let not_in_history = only.as_ref().filter(|only| only.left_out > 0).map(|only| only.note.clone());
     notices.extend(only.map(|only| only.note));
     let StillThere { trials, not_run, told } = still_there(&made, &suites, &old)?;
-    leave_out_gates_of_baselines(&mut suites, &[&trials[..], &not_run].concat());
+    leave_out_unasked_gates(&mut suites, &[&trials[..], &not_run].concat());
     set_gates(&mut suites, &made.gates);
     args.gates.apply(&mut suites);
     notices.extend(told);

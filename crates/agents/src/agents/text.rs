@@ -35,8 +35,13 @@ impl Decoder for Text {
     }
 
     fn finish(self: Box<Self>) -> Transcript {
-        let mut text = String::from_utf8(self.bytes)
-            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        let (mut text, unread) = match String::from_utf8(self.bytes) {
+            Ok(text) => (text, None),
+            Err(error) => {
+                let text = String::from_utf8_lossy(error.as_bytes()).into_owned();
+                (text, Some("its output is not UTF-8 text, so it cannot be read in full".to_owned()))
+            }
+        };
         if text.ends_with('\n') {
             text.pop();
             if text.ends_with('\r') {
@@ -46,6 +51,7 @@ impl Decoder for Text {
         Transcript {
             // The answer is all there is, so it is not kept twice as a step of its own.
             output: text,
+            unread,
             // Plain text has no last word that could be missing; the exit code says how it ended.
             said: Said::Done,
             hides_tools: true,

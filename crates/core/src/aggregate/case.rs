@@ -49,6 +49,8 @@ pub struct CaseTally {
     fired: FiredCount,
     checks: Vec<CheckTally>,
     pub activity: Activity,
+    /// Whether the case says that a skill must, or must not, be activated. Known before any of its trials has run.
+    pub is_about_activation: bool,
     /// What a model guessed of it.
     pub predicted: Activity,
     rule: Option<FireRule>,
@@ -142,6 +144,7 @@ impl CaseTally {
             }
         }
         *self.endings.entry(record.ended).or_default() += 1;
+        self.is_about_activation |= record.is_about_activation();
         self.activity.add(record);
         self.predicted.add_predicted(record);
         self.attempts.insert(record.attempt, Attempt::of(record));
@@ -160,7 +163,8 @@ impl CaseTally {
             Some(at) => at,
             None => {
                 let judged = result.scale.is_some();
-                self.checks.push(CheckTally { id: result.check.clone(), judged, ..CheckTally::default() });
+                let (id, name) = (result.check.clone(), result.name.clone());
+                self.checks.push(CheckTally { id, name, judged, ..CheckTally::default() });
                 self.checks.len() - 1
             }
         };
@@ -316,6 +320,7 @@ pub fn pass_rate(rate: Option<(f64, Interval)>, passed: u64, runs: u64, not_scor
 #[derive(Debug, Default)]
 pub struct CheckTally {
     id: String,
+    name: Option<String>,
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,
@@ -359,6 +364,7 @@ impl CheckTally {
         let answered = self.passed + self.failed;
         CheckSummary {
             id: self.id.clone(),
+            name: self.name.clone(),
             passed: self.passed,
             failed: self.failed,
             not_scored: self.not_scored,

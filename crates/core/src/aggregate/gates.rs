@@ -69,13 +69,13 @@ impl Tally {
         cases: Cases<'_>,
         has_own_gate: bool,
     ) -> GateResult {
-        // Nobody knows what trials would have shown that were not run.
-        let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
         let cases = match gate.name {
             GateName::ActivationCasesPass => only(cases, true),
             GateName::Stability if has_own_gate => only(cases, false),
             _ => cases,
         };
+        // Nobody knows what trials would have shown that were not run.
+        let not_run = cases.iter().map(|(_, case)| case.not_run()).sum();
         let all: Vec<&CaseTally> = cases.iter().map(|(_, case)| *case).collect();
         let found = figure(gate.name, &all);
         let mut ok = self.holds(&found, gate.threshold.get());
@@ -116,13 +116,10 @@ impl Tally {
     }
 }
 
-/// The cases that say whether a skill must be activated, or the others; all, where there are only such ones.
+/// The cases that say whether a skill must be activated, or the others. Where there are none, nothing is measured:
+/// other cases do not stand in for them.
 fn only<'c>(cases: Cases<'c>, about_activation: bool) -> Cases<'c> {
-    let is_wanted = |case: &CaseTally| case.activity.expect.is_some() == about_activation;
-    match cases.iter().any(|(_, case)| is_wanted(case)) {
-        true => cases.into_iter().filter(|(_, case)| is_wanted(case)).collect(),
-        false => cases,
-    }
+    cases.into_iter().filter(|(_, case)| case.is_about_activation == about_activation).collect()
 }
 
 /// Whether the flaky cases together do what they do anyway. Those that passed are asked too: to look

@@ -18,9 +18,9 @@ pub use gates::SuiteGate;
 use self::case::CaseTally;
 use self::doubts::DoubtTally;
 use crate::model::{
-    Arm, CaseSummary, Condition, EvalFinding, GateResult, Judging, JudgingSummary, Noise, PassRate,
-    ProbeRecord, Ratio, Reliability, Rivals, Sample, SkillJudged, Summary, Totals, TrialRecord, Usage,
-    Verdict,
+    Arm, Case, CaseSummary, Condition, EvalFinding, GateName, GateResult, Judging, JudgingSummary, Noise,
+    PassRate, ProbeRecord, Ratio, Reliability, Rivals, Sample, SkillJudged, Summary, Totals, TrialRecord,
+    Usage, Verdict,
 };
 use crate::stats::{ALPHA, Cluster, clustered_rate};
 
@@ -102,9 +102,12 @@ impl Tally {
     }
 
     /// Counts a trial as planned. If no record of it is added, it was not run, and the run is incomplete.
-    pub fn plan_trial(&mut self, suite: &str, case: &str, condition: &Condition, rule: Option<FireRule>) {
-        self.expect(suite, case, condition, rule);
-        self.cases.entry(CaseKey::new(suite, case, condition)).or_default().planned += 1;
+    pub fn plan_trial(&mut self, suite: &str, case: &Case, condition: &Condition, rule: Option<FireRule>) {
+        self.expect(suite, &case.id, condition, rule);
+        let tally = self.cases.entry(CaseKey::new(suite, &case.id, condition)).or_default();
+        tally.planned += 1;
+        tally.is_about_activation =
+            condition.arm.has_skill() && GateName::ActivationCasesPass.is_about([case]);
     }
 
     pub fn add(&mut self, record: &TrialRecord) {

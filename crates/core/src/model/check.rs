@@ -90,6 +90,11 @@ pub trait Rule: fmt::Debug + Send + Sync {
         true
     }
 
+    /// Whether every text must be as it is wanted, so that one more can make the check fail and never pass.
+    fn is_about_every_text(&self) -> bool {
+        false
+    }
+
     /// Whether marking runs something that the eval's author wrote. Then the user must trust it.
     fn runs_code(&self) -> bool {
         false
@@ -118,11 +123,13 @@ pub struct CheckedText<'a> {
     /// The file that says it, where a check reads several files. Never part of the text.
     pub path: Option<RelPath>,
     pub text: Cow<'a, str>,
+    /// Why `text` is not all that the file says, if so.
+    pub unread: Option<String>,
 }
 
 impl<'a> CheckedText<'a> {
     pub fn unnamed(text: impl Into<Cow<'a, str>>) -> Self {
-        Self { path: None, text: text.into() }
+        Self { path: None, text: text.into(), unread: None }
     }
 
     /// Words for a message: " in notes/a.md", or nothing where there is no file to name.

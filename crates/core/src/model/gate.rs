@@ -43,17 +43,21 @@ pub enum GateName {
 impl GateName {
     /// Whether these cases have checks that such a gate measures.
     pub fn is_about<'c>(self, cases: impl IntoIterator<Item = &'c Case>) -> bool {
-        let mut checks = cases.into_iter().flat_map(|case| &case.checks);
+        let mut cases = cases.into_iter();
+        let mut any_check = |is_it: fn(&CheckKind) -> bool| {
+            cases.by_ref().flat_map(|case| &case.checks).any(|check| is_it(&check.kind))
+        };
         match self {
-            GateName::AllCasesPass | GateName::PassRate | GateName::Stability => true,
+            GateName::AllCasesPass | GateName::PassRate => true,
+            GateName::Stability => cases.next().is_some(),
             GateName::CriteriaPassRate | GateName::MeanScore => {
-                checks.any(|check| matches!(check.kind, CheckKind::Judged(_)))
+                any_check(|kind| matches!(kind, CheckKind::Judged(_)))
             }
             GateName::ActivationCasesPass
             | GateName::Precision
             | GateName::Recall
             | GateName::F1
-            | GateName::Accuracy => checks.any(|check| match &check.kind {
+            | GateName::Accuracy => any_check(|kind| match kind {
                 CheckKind::Activation(activation) => activation.expect != Expect::Either,
                 CheckKind::Exact(_) | CheckKind::Judged(_) | CheckKind::Sections(_) => false,
             }),

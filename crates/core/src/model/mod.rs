@@ -66,5 +66,5 @@ pub use summary::{
     Routed, Sample, Summary, Totals, VoidPair,
 };
 pub use trial::{Arm, Condition, Mode, Trial, TrialId};
-pub use verdict::{ChangeNeeded, CheckResult, CriteriaThresholds, Finding, Verdict, Why};
+pub use verdict::{ChangeNeeded, CheckResult, CriteriaThresholds, Finding, Verdict, Why, title};
 pub use verdict_change::{VerdictChange, changed_verdicts};

@@ -223,6 +223,13 @@ impl TrialRecord {
         !matches!(self.verdict, Verdict::NotScored(Why::InvalidArm(_)))
     }
 
+    /// Whether its case says that a skill must, or must not, be activated. Without the skill, nothing can be.
+    pub fn is_about_activation(&self) -> bool {
+        let guessed = self.predicted.as_ref().map(|guess| guess.expect);
+        let asked = self.expect.or(guessed).is_some_and(|expect| expect != Expect::Either);
+        asked && self.condition.arm.has_skill()
+    }
+
     /// What the trial says about activation. `None` where nobody asked, without the skill, where nothing can
     /// fire, and where the user named the skill and nothing went wrong: the agent had nothing to decide then.
     pub fn activation(&self) -> Option<ActivationOutcome> {

@@ -126,7 +126,16 @@ impl Suite {
 
     /// Whether the suite has checks that a gate of this name is about.
     pub fn can_measure(&self, gate: GateName) -> bool {
-        gate.is_about(&self.cases)
+        self.can_measure_on(gate, &self.cases)
+    }
+
+    /// Whether some of the suite's cases have checks that a gate of this name is about. Stability is not about the
+    /// activation cases where those have a gate of their own.
+    pub fn can_measure_on<'c>(&self, gate: GateName, cases: impl IntoIterator<Item = &'c Case>) -> bool {
+        let of_activation = GateName::ActivationCasesPass;
+        let has_own_gate =
+            gate == GateName::Stability && self.gates.iter().any(|own| own.name == of_activation);
+        gate.is_about(cases.into_iter().filter(|case| !(has_own_gate && of_activation.is_about([*case]))))
     }
 }
 

@@ -391,6 +391,9 @@ pub struct FiredCount {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CheckSummary {
     pub id: String,
+    /// What people call it, where that is not its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub passed: u64,
     pub failed: u64,
     pub not_scored: u64,

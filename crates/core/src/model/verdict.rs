@@ -187,6 +187,14 @@ pub struct CheckResult {
     pub criteria: Option<CriteriaThresholds>,
 }
 
+/// A check for people: its id, and its name where that is something else.
+pub fn title(id: &str, name: Option<&str>) -> String {
+    match name.filter(|name| *name != id) {
+        Some(name) => format!("{id} ({name})"),
+        None => id.to_owned(),
+    }
+}
+
 /// What the judged checks of a case must reach together.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CriteriaThresholds {
@@ -220,6 +228,11 @@ impl CriteriaThresholds {
 }
 
 impl CheckResult {
+    /// The check for people: its id, and its name where it has one. `has_title (Has a title)`.
+    pub fn title(&self) -> String {
+        title(&self.check, self.name.as_deref())
+    }
+
     /// What its author called it.
     pub fn label(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.check)

@@ -72,7 +72,7 @@ pub async fn mark_again(again: &Again, mut sinks: Sinks) -> Result<(Summary, Vec
     let mut tally = tally_of(&again.plan);
     for trial in &again.not_run {
         let (planned, case) = again.plan.case(trial);
-        tally.plan_trial(&planned.suite.name, &case.id, &trial.condition, fire_rate(planned, case));
+        tally.plan_trial(&planned.suite.name, case, &trial.condition, fire_rate(planned, case));
     }
     let mut records = Vec::new();
     let mut marking = stream::iter(&again.plan.trials)

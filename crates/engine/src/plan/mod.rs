@@ -218,7 +218,6 @@ impl Plan {
 /// Lays out the trials. Attempts are outermost, so that the arms of a case run close together in
 /// time and a broken run still has something of every case.
 pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
-    suites.iter_mut().for_each(|planned| leave_out_unasked_gates(&mut planned.suite, filter));
     let most_attempts = suites
         .iter()
         .flat_map(|planned| planned.suite.cases.iter().map(|case| attempts(planned, case)))
@@ -238,30 +237,31 @@ pub fn plan(mut suites: Vec<Planned>, filter: &Filter) -> Plan {
             }
         }
     }
-    leave_out_gates_of_baselines(&mut suites, &trials);
+    leave_out_unasked_gates(&mut suites, &trials);
     let sample = filter.sample_of(&suites);
     Plan { suites, trials, sample, skipped: Vec::new() }
 }
 
-/// A suite that runs only without its skill is measured to be compared with, so that its own gates do not
-/// apply. The user can still set one.
-pub fn leave_out_gates_of_baselines(suites: &mut [Planned], trials: &[Trial]) {
-    for (index, planned) in suites.iter_mut().enumerate() {
-        let mut arms = trials.iter().filter(|trial| trial.suite == index).map(|trial| trial.condition.arm);
-        if arms.next().is_some_and(|first| !first.has_skill() && !arms.any(Arm::has_skill)) {
-            planned.suite.gates.clear();
+/// Leaves out the gates of the eval files that the planned trials do not ask for. A suite that runs only without its
+/// skill is measured to be compared with, so that no gate of its file applies. A gate about cases that the user left
+/// out neither holds nor fails; where that leaves none, every case must pass. The user can still set one.
+pub fn leave_out_unasked_gates(suites: &mut [Planned], trials: &[Trial]) {
+    for (index, Planned { suite, .. }) in suites.iter_mut().enumerate() {
+        let of_suite = || trials.iter().filter(|trial| trial.suite == index);
+        if of_suite().next().is_none() || suite.gates.is_empty() {
+            continue;
         }
+        if !of_suite().any(|trial| trial.condition.arm.has_skill()) {
+            suite.gates.clear();
+            continue;
+        }
+        let planned: BTreeSet<usize> = of_suite().map(|trial| trial.case).collect();
+        let cases = || planned.iter().map(|case| &suite.cases[*case]);
+        let is_asked =
+            |gate: &Gate| suite.can_measure_on(gate.name, cases()) || !suite.can_measure(gate.name);
+        let gates: Vec<Gate> = suite.gates.iter().copied().filter(is_asked).collect();
+        suite.gates = if gates.is_empty() { vec![Gate::ALL_CASES_PASS] } else { gates };
     }
-}
-
-/// A gate of the file about checks that the user left out was not asked, and so neither holds nor fails.
-/// Where that leaves none, every case must pass.
-fn leave_out_unasked_gates(suite: &mut Suite, filter: &Filter) {
-    let had_gates = !suite.gates.is_empty();
-    let wanted: Vec<&Case> = suite.cases.iter().filter(|case| filter.wants(suite, case)).collect();
-    let asked = |gate: &Gate| gate.name.is_about(wanted.iter().copied()) || !suite.can_measure(gate.name);
-    let gates: Vec<Gate> = suite.gates.iter().copied().filter(asked).collect();
-    suite.gates = if had_gates && gates.is_empty() { vec![Gate::ALL_CASES_PASS] } else { gates };
 }
 
 /// Sets gates by the user's word: where a suite has one of that name, else where it can be measured.

@@ -1,5 +1,6 @@
 //! From a kept stream to what it says.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -30,7 +31,8 @@ pub fn decode(path: &Path, part: Range<u64>, kind: &DecoderKind) -> Transcript {
         unread = feed(&mut file.take(length), length, decoder.as_mut());
     }
     let unread = (unread > 0).then(|| format!("{} of what it said cannot be read", counted(unread, "line")));
-    Transcript { unread, ..decoder.finish() }
+    let transcript = decoder.finish();
+    Transcript { unread: unread.or(transcript.unread), ..transcript }
 }
 
 /// Gives how many lines could not be read.
@@ -46,7 +48,7 @@ fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize
         }
     }
     lines.finish(|line| unread += usize::from(!decoder.line(line)));
-    unread + lines.dropped
+    unread + lines.unread
 }
 
 /// Cuts a stream of bytes into lines, whatever the chunks.
@@ -54,8 +56,8 @@ fn feed(stream: &mut impl Read, length: u64, decoder: &mut dyn Decoder) -> usize
 struct Lines {
     partial: Vec<u8>,
     too_long: bool,
-    /// How many were too long.
-    dropped: usize,
+    /// How many were too long, or are not UTF-8 text: nobody knows what those say.
+    unread: usize,
 }
 
 impl Lines {
@@ -81,10 +83,11 @@ impl Lines {
 
     fn complete(&mut self, each: &mut impl FnMut(&str)) {
         if self.too_long {
-            self.dropped += 1;
+            self.unread += 1;
         } else {
-            let line = self.partial.strip_suffix(b"\r").unwrap_or(&self.partial);
-            each(&String::from_utf8_lossy(line));
+            let line = String::from_utf8_lossy(self.partial.strip_suffix(b"\r").unwrap_or(&self.partial));
+            self.unread += usize::from(matches!(line, Cow::Owned(_)));
+            each(&line);
         }
         self.partial.clear();
         // One long line is no reason to hold its space until the end.

@@ -141,9 +141,13 @@ pub static MODE: Knob<Mode> = Knob {
 pub static TRIGGER_THRESHOLD: Knob<Ratio> = Knob {
     name: "trigger-threshold",
     env: &["PRACTICUM_TRIGGER_THRESHOLD"],
-    doc: "The share of runs from which on a skill counts as fired.",
-    shape: shape::share,
-    parse: ratio,
+    doc: "The share of runs, above 0, from which on a skill counts as activated.",
+    shape: || json!({"type": "number", "exclusiveMinimum": 0, "maximum": 1}),
+    parse: |text| {
+        let reaches_nothing =
+            "it must be above 0 and at most 1: a skill that is never activated reaches 0 too";
+        ratio(text).ok().filter(|share| share.get() > 0.0).ok_or_else(|| reaches_nothing.to_owned())
+    },
     in_file: |suite| suite.run.trigger_threshold,
     in_format: |suite| suite.defaults.trigger_threshold,
     default: || Ratio::new(0.5).expect("a half is a share"),

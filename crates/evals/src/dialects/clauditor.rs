@@ -55,7 +55,6 @@ impl Dialect for Clauditor {
         let graded = invoked.graded;
         let variance = grading::variance(&mut spec, &mut unused, diagnostics);
         let queries = triggers::queries(&mut spec, &mut unused, diagnostics);
-        let agents = policy::wants_any_installed(&spec).then(|| "auto".to_owned()).into_iter().collect();
         let (run, judge) = policy::policies(&mut spec, variance.as_ref(), diagnostics);
         invoked.note_unused(queries.is_empty(), &mut spec, &mut unused, diagnostics);
         let mut ids = Ids::default();
@@ -76,7 +75,7 @@ impl Dialect for Clauditor {
             skills: vec![skill(source, place, &name, diagnostics)],
             cases,
             run,
-            defaults: RunPolicy { agents, ..defaults() },
+            defaults: defaults(),
             judge,
             gates: gates(graded.as_ref(), variance.as_ref(), parts),
             meta: unused.into_meta(),
@@ -96,6 +95,8 @@ impl Dialect for Clauditor {
 /// What the format does where a spec is silent.
 fn defaults() -> RunPolicy {
     RunPolicy {
+        // The format's own agents: claude, else codex.
+        agents: vec!["auto".to_owned()],
         timeout: Some(TIMEOUT),
         repeat: Some(1),
         detect_questions: Some(true),

@@ -1,4 +1,3 @@
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
@@ -140,7 +139,8 @@ impl Rule for FileRule {
             return Finding::new(true, format!("{path} exists"));
         }
         let text = match read_text(evidence.workspace, path) {
-            Ok(text) => as_read_by(self, Cow::Owned(text)),
+            Ok(CheckedText { unread: Some(why), .. }) => return Finding::not_scored(Why::CheckFailed(why)),
+            Ok(checked) => as_read_by(self, checked.text),
             Err(finding) => return finding,
         };
         if let Some(missing) = contains.iter().find(|needle| !text.contains(needle.as_str())) {
@@ -172,9 +172,9 @@ fn schema() -> Value {
 }
 
 /// The text of one file, or the finding that it is missing or cannot be read.
-pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String, Finding> {
+pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<CheckedText<'static>, Finding> {
     match workspace.read(path) {
-        Ok(Some(bytes)) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        Ok(Some(bytes)) => Ok(text_of_bytes(bytes, path)),
         Ok(None) => {
             let why = workspace.what_else(path).unwrap_or("does not exist");
             Err(Finding::new(false, format!("{path} {why}")))
@@ -183,12 +183,23 @@ pub fn read_text(workspace: &dyn WorkspaceView, path: &RelPath) -> Result<String
     }
 }
 
+/// The text of a file, which is not all that it says where it is not UTF-8.
+fn text_of_bytes(bytes: Vec<u8>, path: &RelPath) -> CheckedText<'static> {
+    match String::from_utf8(bytes) {
+        Ok(text) => CheckedText::unnamed(text),
+        Err(error) => CheckedText {
+            unread: Some(format!("{path} is not UTF-8 text, so it cannot be read in full")),
+            ..CheckedText::unnamed(String::from_utf8_lossy(error.as_bytes()).into_owned())
+        },
+    }
+}
+
 /// The text of the one file that the agent was to write. What stood there before is not its work.
 pub fn read_written(
     workspace: &dyn WorkspaceView,
     observation: &Observation,
     path: &RelPath,
-) -> Result<String, Finding> {
+) -> Result<CheckedText<'static>, Finding> {
     let text = read_text(workspace, path)?;
     let is_work = |path: &RelPath| observation.files.iter().any(|file| file.path == *path);
     // Links are not listed among the files, but what they lead to is.
@@ -244,7 +255,7 @@ pub fn read_matching(
             continue;
         }
         let text = read_text(workspace, path)?;
-        texts.push(CheckedText { path: Some(path.clone()), text: text.into() });
+        texts.push(CheckedText { path: Some(path.clone()), ..text });
     }
     if texts.is_empty() {
         return Err(Finding::new(

@@ -117,6 +117,10 @@ impl Rule for JsonRule {
         Value::Object(map)
     }
 
+    fn is_about_every_text(&self) -> bool {
+        true
+    }
+
     /// Every text has to be as it is wanted: one good file does not make up for a broken one.
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let mut good = None;

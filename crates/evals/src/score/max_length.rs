@@ -32,6 +32,10 @@ impl Rule for MaxLength {
         json!(self.0)
     }
 
+    fn is_about_every_text(&self) -> bool {
+        true
+    }
+
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let length = evidence.length();
         let message = format!("{length} characters, at most {} wanted", self.0);

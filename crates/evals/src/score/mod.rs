@@ -59,7 +59,7 @@ pub use urls_reachable::UrlsReachable;
 use line_ends::{as_read_by, unify_line_ends};
 use practicum_core::model::{
     Check, CheckKind, CheckedText, Diagnostics, Evidence, Finding, Leave, LooksAt, Network, Observation,
-    Rule, Why, WorkspaceView,
+    Rule, Verdict, Why, WorkspaceView,
 };
 use practicum_core::tree::Node;
 
@@ -198,7 +198,25 @@ fn mark_one(
     for checked in &mut texts {
         checked.text = as_read_by(rule, std::mem::take(&mut checked.text));
     }
-    rule.mark(&Evidence { texts: &texts, observation, workspace, network })
+    let mark = |texts: &[CheckedText<'_>]| rule.mark(&Evidence { texts, observation, workspace, network });
+    match texts.iter().find_map(|checked| checked.unread.clone()) {
+        None => mark(&texts),
+        Some(why) => mark_partly_read(rule, texts, why, mark),
+    }
+}
+
+/// The finding where a file cannot be read in full. What the other files say stands only if nothing in that file
+/// could change it.
+fn mark_partly_read<'t>(
+    rule: &dyn Rule,
+    mut texts: Vec<CheckedText<'t>>,
+    why: String,
+    mark: impl Fn(&[CheckedText<'t>]) -> Finding,
+) -> Finding {
+    texts.retain(|checked| checked.unread.is_none());
+    let decisive = if rule.is_about_every_text() { Verdict::Fail } else { Verdict::Pass };
+    let found = (!texts.is_empty()).then(|| mark(&texts)).filter(|finding| finding.verdict == decisive);
+    found.unwrap_or_else(|| Finding::not_scored(Why::CheckFailed(why)))
 }
 
 /// The texts that a check reads, or the finding that there is none. Line ends are `\n`.
@@ -210,7 +228,12 @@ pub fn texts_of_check(
     let all_text = observation.all_text();
     let texts = texts_looked_at(&check.looks_at, observation, workspace, &all_text)?;
     let unify = |text: Cow<'_, str>| Cow::Owned(unify_line_ends(text).into_owned());
-    Ok(texts.into_iter().map(|CheckedText { path, text }| CheckedText { path, text: unify(text) }).collect())
+    let unified = |checked: CheckedText<'_>| CheckedText {
+        path: checked.path,
+        text: unify(checked.text),
+        unread: checked.unread,
+    };
+    Ok(texts.into_iter().map(unified).collect())
 }
 
 fn texts_looked_at<'t>(
@@ -222,7 +245,7 @@ fn texts_looked_at<'t>(
     let text = match looks_at {
         LooksAt::Output | LooksAt::WholeRun => Cow::Borrowed(observation.output.as_str()),
         LooksAt::AllText => Cow::Borrowed(all_text),
-        LooksAt::File(path) => Cow::Owned(file::read_written(workspace, observation, path)?),
+        LooksAt::File(path) => return Ok(vec![file::read_written(workspace, observation, path)?]),
         LooksAt::Files(globs) => return file::read_matching(workspace, observation, globs),
     };
     Ok(vec![CheckedText::unnamed(text)])

@@ -28,6 +28,10 @@ impl Rule for NotContains {
         self.0.value()
     }
 
+    fn is_about_every_text(&self) -> bool {
+        true
+    }
+
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let unwanted = excerpt(&self.0.text, 80);
         match self.0.find_in(evidence) {

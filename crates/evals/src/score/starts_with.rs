@@ -26,6 +26,10 @@ impl Rule for StartsWith {
         self.0.value()
     }
 
+    fn is_about_every_text(&self) -> bool {
+        true
+    }
+
     fn mark(&self, evidence: &Evidence<'_>) -> Finding {
         let wanted = excerpt(&self.0.text, 80);
         match evidence.texts.iter().find(|checked| !self.0.begins(&checked.text)) {

@@ -13,7 +13,7 @@ pub static REPORT: Report = Report {
     adds: None,
 };
 
-const COLUMNS: [&str; 29] = [
+const COLUMNS: [&str; 30] = [
     "run",
     "suite",
     "case",
@@ -43,6 +43,7 @@ const COLUMNS: [&str; 29] = [
     "evidence",
     "flags",
     "notes",
+    "check_name",
 ];
 
 /// Spreadsheets take about thirty thousand characters in a cell.
@@ -99,6 +100,7 @@ fn cells(results: &Results, record: &TrialRecord, check: Option<&CheckResult>) -
         of_check(|check| text(&check.evidence.join("\n"))),
         of_check(|check| text(&check.flags.join("\n"))),
         text(&record.notes.join("\n")),
+        of_check(|check| text(check.name.as_deref().unwrap_or_default())),
     ]
 }
 

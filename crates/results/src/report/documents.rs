@@ -145,6 +145,9 @@ pub struct Graded {
 pub struct GradedCheck {
     /// The check's id; where several cases were marked, behind its case's and a slash.
     pub id: String,
+    /// What people call it, where that is not its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     pub verdict: GradedVerdict,
     /// On the check's own scale; only judged checks have one.
     pub score: Option<f64>,

@@ -1,6 +1,6 @@
 use super::styles::{self, BAD, FAINT, GOOD, UNSURE};
 use super::{figures, safe};
-use practicum_core::model::{CheckResult, GateResult, Verdict, counted};
+use practicum_core::model::{CheckResult, GateResult, Verdict, counted, title};
 
 /// What was found in a captured text, for a terminal: the verdict first.
 pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult], notes: &[String]) -> String {
@@ -28,7 +28,7 @@ pub fn render(exit: u8, results: &[(String, CheckResult)], gates: &[GateResult],
         let weight = result.weight();
         out.push_str(&format!(
             "  {style}{mark}{style:#} {}{weight}: {}\n",
-            shown(id),
+            shown(&title(id, result.name.as_deref())),
             shown(&result.rationale)
         ));
         for line in result.evidence.iter().filter(|_| result.verdict != Verdict::Pass) {

@@ -198,14 +198,14 @@ fn message(record: &TrialRecord) -> String {
     match failed.as_slice() {
         [] => CriteriaThresholds::in_words(&record.checks)
             .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
-        [one] => format!("{}: {}", one.check, one.rationale),
-        [one, more @ ..] => format!("{}: {} (and {} more)", one.check, one.rationale, more.len()),
+        [one] => format!("{}: {}", one.title(), one.rationale),
+        [one, more @ ..] => format!("{}: {} (and {} more)", one.title(), one.rationale, more.len()),
     }
 }
 
 fn detail(check: &CheckResult) -> String {
     let weight = check.weight();
-    let head = format!("{}{weight}: {}", one_line(&check.check), one_line(&check.rationale));
+    let head = format!("{}{weight}: {}", one_line(&check.title()), one_line(&check.rationale));
     let evidence = check.evidence.iter().map(|line| format!("  {}", one_line(line)));
     std::iter::once(head).chain(evidence).collect::<Vec<String>>().join("\n")
 }

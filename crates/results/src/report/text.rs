@@ -391,8 +391,8 @@ fn troubles(
             Verdict::NotScored(_) | Verdict::Pass => (UNSURE, "?"),
         };
         let weight = check.weight();
-        let (id, rationale) = (shown(&check.check), shown(&check.rationale));
-        writeln!(out, "      {style}{mark}{style:#} {id}{weight}: {rationale}")?;
+        let (title, rationale) = (shown(&check.title()), shown(&check.rationale));
+        writeln!(out, "      {style}{mark}{style:#} {title}{weight}: {rationale}")?;
         for line in check.evidence.iter().take(MOST_EVIDENCE) {
             writeln!(out, "        {FAINT}{}{FAINT:#}", shown(line))?;
         }

@@ -3,18 +3,13 @@ use std::time::Duration;
 use super::grading::Variance;
 use super::keys::{filled_text, flag, whole, word};
 use practicum_core::model::{Diagnostics, JudgePolicy, LONGEST_TIME, Provider, RunPolicy, Transport};
-use practicum_core::tree::{Node, Object, wrong_type};
+use practicum_core::tree::{Object, wrong_type};
 
 /// What "harness" may say.
 pub const HARNESS_WORDS: [&str; 3] = ["claude-code", "codex", "auto"];
 
 /// The agents by the names that the format has for them.
 pub const HARNESSES: [(&str, &str); 2] = [("claude-code", "claude"), ("codex", "codex")];
-
-/// Whether a spec says that any of the format's own agents will do, whichever is installed.
-pub fn wants_any_installed(spec: &Object<'_>) -> bool {
-    spec.peek("harness").and_then(Node::as_text) == Some("auto")
-}
 
 /// How a spec wants to be run and judged. Saying `auto` is saying nothing.
 pub fn policies(

@@ -420,7 +420,7 @@ fn pass_when(case: &mut Object<'_>, diagnostics: &mut Diagnostics) -> PassRule {
             let Some(mut object) = Object::new(node, "pass_when", diagnostics) else {
                 return PassRule::Tally;
             };
-            let fire_rate = object.number("fire_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
+            let fire_rate = policy::activation_share(&mut object, "fire_rate", diagnostics);
             let pass_rate = object.number("pass_rate", 0.0, 1.0, diagnostics).and_then(Ratio::new);
             let mean_score = object.number("mean_score", 0.0, 1.0, diagnostics).and_then(Ratio::new);
             object.refuse_rest("pass_when", diagnostics);

@@ -12,6 +12,23 @@ use practicum_core::model::{
 use practicum_core::tree::{Node, Object};
 use practicum_skills::skill::tidy;
 
+/// The share of runs from which on a skill counts as activated. Every run reaches 0.
+pub fn activation_share(
+    object: &mut Object<'_>,
+    key: &'static str,
+    diagnostics: &mut Diagnostics,
+) -> Option<Ratio> {
+    let share = object.number(key, 0.0, 1.0, diagnostics).and_then(Ratio::new)?;
+    if let Some(node) = object.peek(key).filter(|_| share.get() <= 0.0) {
+        let message = format!(
+            "with a \"{key}\" of 0, a case in which a skill must be activated always passes, and one in which it must \
+             not be always fails"
+        );
+        diagnostics.warning_help("cannot-fail", node.span, message, "write a share above 0, like 0.5");
+    }
+    Some(share)
+}
+
 /// The keys of `run` and `defaults`.
 pub const RUN_KEYS: [&str; 12] = [
     "agents",
@@ -61,7 +78,7 @@ pub fn run(
         arms,
         mode: object.text("mode", diagnostics).map(|mode| Mode::from(mode.to_owned())),
         script: object.text("script", diagnostics).map(|path| tidy(&folder.join(path))),
-        trigger_threshold: object.number("trigger_threshold", 0.0, 1.0, diagnostics).and_then(Ratio::new),
+        trigger_threshold: activation_share(&mut object, "trigger_threshold", diagnostics),
         sync_tasks: object.bool("sync_tasks", diagnostics),
         detect_questions: object.bool("detect_questions", diagnostics),
         system_prompt: object.text("system_prompt", diagnostics).map(str::to_owned),

@@ -245,7 +245,8 @@ fn changed_settings(run: &RunPolicy, defaults: &RunPolicy, format: &Said<'_>) ->
     let arms = if arms.is_empty() { &defaults.arms } else { arms };
     let agents = if agents.is_empty() { &defaults.agents } else { agents };
     [
-        ("agents", *agents != theirs.agents),
+        // Any installed agent is what is meant where nothing is said.
+        ("agents", *agents != theirs.agents && *agents != ["auto"]),
         ("model", differs(model, &defaults.model, &theirs.model)),
         ("repeat", !says(Says::Repeat) && differs(repeat, &defaults.repeat, &theirs.repeat)),
         ("timeout", !says(Says::CaseTimeout) && differs(timeout, &defaults.timeout, &theirs.timeout)),

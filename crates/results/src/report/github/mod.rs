@@ -81,7 +81,7 @@ fn message(record: &TrialRecord) -> String {
     let mut lines = Vec::new();
     lines.extend(record.why_not_scored().map(|why| format!("not scored: {why}")));
     let failed = record.checks.iter().filter(|check| check.verdict == Verdict::Fail);
-    lines.extend(failed.map(|check| format!("{}: {}", check.check, check.rationale)));
+    lines.extend(failed.map(|check| format!("{}: {}", check.title(), check.rationale)));
     lines.extend(record.notes.iter().map(|note| format!("note: {note}")));
     let without = if record.condition.arm.has_skill() { "" } else { ", without the skill" };
     lines.push(format!("run {} with {}{without}", record.attempt, record.condition.agent));

@@ -153,7 +153,7 @@ fn findings(results: &Results, out: &mut dyn Write) -> std::io::Result<()> {
 }
 
 fn in_words(check: &CheckResult) -> String {
-    format!("{}: {}", check.check, check.rationale)
+    format!("{}: {}", check.title(), check.rationale)
 }
 
 #[cfg(test)]

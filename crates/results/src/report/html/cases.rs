@@ -201,7 +201,7 @@ fn first_trouble(results: &Results, case: &CaseSummary) -> std::io::Result<Optio
         let words = match (&record.verdict, failed) {
             (Verdict::Pass, _) => continue,
             (Verdict::NotScored(_), _) => record.why_not_scored().unwrap_or_default(),
-            (Verdict::Fail, Some(check)) => format!("{}: {}", check.check, check.rationale),
+            (Verdict::Fail, Some(check)) => format!("{}: {}", check.title(), check.rationale),
             (Verdict::Fail, None) => CriteriaThresholds::in_words(&record.checks)
                 .unwrap_or_else(|| "too few of its judged checks pass".to_owned()),
         };

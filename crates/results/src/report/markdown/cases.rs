@@ -124,7 +124,7 @@ fn trouble(record: &TrialRecord, out: &mut dyn Write) -> std::io::Result<()> {
     let troubled = |check: &&CheckResult| check.verdict != Verdict::Pass;
     for check in record.checks.iter().filter(troubled) {
         let weight = check.weight();
-        writeln!(out, "  - {}{weight}: {}", said(&check.check), said(&check.rationale))?;
+        writeln!(out, "  - {}{weight}: {}", said(&check.title()), said(&check.rationale))?;
         for line in check.evidence.iter().chain(&check.flags).take(MOST_EVIDENCE) {
             writeln!(out, "    - {}", said(line))?;
         }
