@@ -230,6 +230,15 @@ pub fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
+/// Runs one of the hidden commands by which the program starts itself: the built-in agent, and the part of the sandbox
+/// that runs inside it. `None` if the first argument is neither. A program that embeds this library calls it first, with
+/// no runtime yet, because those commands are then its own.
+pub fn run_helper_command() -> Option<ExitCode> {
+    let first = std::env::args().nth(1)?;
+    let is_helper = [crate::agents::BUILTIN_SUBCOMMAND, crate::sandbox::SUBCOMMAND].contains(&first.as_str());
+    is_helper.then(main)
+}
+
 /// What does here what a word of skill-test's command line did there.
 fn hint_for(error: &clap::Error) -> Option<&'static str> {
     use clap::error::{ContextKind, ContextValue};

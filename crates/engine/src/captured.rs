@@ -239,7 +239,7 @@ async fn mark_case(
             let why = Why::NotJudged("--judge was not given".to_owned());
             let mark = || sheet.mark_unjudged(seen, &NoWorkspace, &why);
             // Only the network is waited for.
-            if captured.network.is_some() { tokio::task::block_in_place(mark) } else { mark() }
+            if captured.network.is_some() { crate::run::run_blocking(mark) } else { mark() }
         }
     };
     let unseen = || Why::CheckFailed("only a run can show it, and this is a captured text".to_owned());

@@ -138,7 +138,7 @@ impl Sheet<'_> {
     /// for; short work is done sooner than another thread could take over what waits.
     pub fn decide_aside(&self, seen: &Observation, workspace: &dyn WorkspaceView) -> Vec<Option<Finding>> {
         let decide = || self.decide(seen, workspace);
-        if self.is_short_work(seen) { decide() } else { tokio::task::block_in_place(decide) }
+        if self.is_short_work(seen) { decide() } else { crate::run::run_blocking(decide) }
     }
 
     fn is_short_work(&self, seen: &Observation) -> bool {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use reqwest::header::LOCATION;
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, StatusCode, Url};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
 
 use crate::score::is_public;
 use practicum_core::model::Network;
@@ -79,7 +79,18 @@ async fn ask(client: &Client, method: Method, url: &Url) -> Result<reqwest::Resp
 impl Network for Web {
     fn reach(&self, url: &str) -> Result<(), String> {
         let late = |_| format!("no answer within {} s", LIMIT.as_secs());
-        self.runtime.block_on(async { tokio::time::timeout(LIMIT, self.follow(url)).await.map_err(late)? })
+        let follow = async { tokio::time::timeout(LIMIT, self.follow(url)).await.map_err(late)? };
+        if self.runtime.runtime_flavor() == RuntimeFlavor::MultiThread {
+            return self.runtime.block_on(follow);
+        }
+        // The only thread of the runtime is the one that waits here, so the link is followed on another.
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| {
+                let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+                runtime.map_err(|error| error.to_string())?.block_on(follow)
+            });
+            other.join().unwrap_or_else(|_| Err("it could not be followed".to_owned()))
+        })
     }
 }
 

@@ -133,7 +133,7 @@ impl Again {
     async fn marked(&self, trial: &Trial, old: &TrialRecord, from: &Path) -> TrialRecord {
         let (planned, case) = self.plan.case(trial);
         let checks = applicable(case, &trial.condition);
-        let recalled = tokio::task::block_in_place(|| recall(from));
+        let recalled = crate::run::run_blocking(|| recall(from));
         let recalled = recalled.map_err(|why| format!("what was seen of this trial is gone: {why}"));
         let unseen = "no agent was run for this trial, because all that was asked was a prediction";
         let recalled = match recalled {
@@ -153,7 +153,7 @@ impl Again {
                 return TrialRecord { key: None, verdict, checks, fired: None, predicted, ..old.clone() };
             }
         };
-        let offered = tokio::task::block_in_place(|| offered(&planned.suite, &checks));
+        let offered = crate::run::run_blocking(|| offered(&planned.suite, &checks));
         let sheet = Sheet {
             suite: &planned.suite,
             case,

@@ -444,7 +444,7 @@ impl Prepared<'_> {
         facts: TrialFacts,
     ) -> TrialRecord {
         if !(seen.files.is_empty() && self.case.room.files.is_empty()) {
-            record.notes.extend(tokio::task::block_in_place(|| self.capture(&seen)));
+            record.notes.extend(crate::run::run_blocking(|| self.capture(&seen)));
         }
         record.notes.extend(self.tear_down(exam).await);
         let (folder, workspace) = (self.folder, self.workspace);

@@ -114,7 +114,7 @@ pub async fn converse(talk: &Conversation<'_>, workspace: &Workspace, cancel: &C
         let said = length(&output.stdout);
         held = talk.memory.room_for(said).await;
         let read = || decode(&output.stdout, said_before..said, talk.agent.decoder);
-        let mut transcript = if said < AT_ONCE { read() } else { tokio::task::block_in_place(read) };
+        let mut transcript = if said < AT_ONCE { read() } else { super::run_blocking(read) };
         transcript.unread = supervised.cut.or(transcript.unread);
         if let Some(named) = &transcript.session {
             session.clone_from(named);

@@ -3,6 +3,7 @@
 //! In: a `Launch` and limits. Out: how the process ended, and its stream, decoded.
 //! Never: decides pass or fail.
 
+mod blocking;
 mod conversation;
 mod decode;
 mod kept;
@@ -13,6 +14,7 @@ mod process;
 mod script;
 mod tree;
 
+pub use blocking::run_blocking;
 pub use conversation::{Conversation, Conversed, converse};
 pub use decode::decode;
 pub use lay_out::lay_out;

@@ -108,7 +108,7 @@ impl Tail {
             return None;
         }
         loop {
-            while tokio::task::block_in_place(|| self.read_on()).unwrap_or(false) {}
+            while practicum_engine::run::run_blocking(|| self.read_on()).unwrap_or(false) {}
             // One that was killed says nothing more.
             if !Live::read(&self.run).is_some_and(|live| live.is_running()) {
                 self.standing.finished = true;

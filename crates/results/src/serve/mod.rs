@@ -92,7 +92,7 @@ struct Inner {
 impl Shared {
     /// Asks the index, which is brought up to date before if it is not fresh.
     fn ask<T>(&self, question: impl FnOnce(&Index) -> Result<T, IndexError>) -> Result<T, Failure> {
-        tokio::task::block_in_place(|| {
+        practicum_engine::run::run_blocking(|| {
             let mut held = self.0.index.lock().unwrap_or_else(PoisonError::into_inner);
             let (index, looked) = &mut *held;
             if looked.elapsed() > FRESH {

@@ -45,7 +45,7 @@ impl Kept {
         }
         let mut folder = run.path().join("trials").join(trial);
         if !folder.join("checks.json").is_file() {
-            let id = tokio::task::block_in_place(|| whole_id(&run, trial))?;
+            let id = practicum_engine::run::run_blocking(|| whole_id(&run, trial))?;
             folder = run.path().join("trials").join(id.as_str());
         }
         let bytes = std::fs::read(folder.join("checks.json")).map_err(|_| missing())?;
@@ -75,7 +75,7 @@ pub async fn trial(
     let Kept { run, folder, record } = Kept::find(&shared, &run, &trial)?;
     let labels = Label::all(run.path()).unwrap_or_default();
     let labels: Vec<&Label> = labels.iter().filter(|label| label.trial == record.trial).collect();
-    let files = tokio::task::block_in_place(|| files(&folder.join("files")));
+    let files = practicum_engine::run::run_blocking(|| files(&folder.join("files")));
     let why = record.why_not_scored();
     let stderr = folder.join("stderr.txt").metadata().map(|file| file.len()).ok().filter(|bytes| *bytes > 0);
     Ok(Json(json!({
@@ -166,7 +166,8 @@ pub async fn steps(
     Query(asked): Query<StepsAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
+    let all =
+        practicum_engine::run::run_blocking(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
     let page: Vec<Value> = all.iter().skip(asked.from).take(PAGE).map(shown).collect();
     let next = asked.from.saturating_add(page.len());
     Ok(Json(json!({"steps": page, "total": all.len(), "next": (next < all.len()).then_some(next)})))
@@ -187,7 +188,8 @@ pub async fn step(
     Query(asked): Query<StepAsked>,
 ) -> Result<Json<Value>, Failure> {
     let kept = Kept::find(&shared, &run, &trial)?;
-    let all = tokio::task::block_in_place(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
+    let all =
+        practicum_engine::run::run_blocking(|| transcript::told(&kept.folder, &kept.record, MOST_READ).steps);
     let text = match (all.get(asked.step), asked.part.as_str()) {
         (Some(Step::User(text) | Step::Text(text)), "text") => text.clone(),
         (Some(Step::Tool(call)), "input") => transcript::asked(&call.input),
@@ -257,7 +259,7 @@ pub async fn download(
     let kept = Kept::find(&shared, &run, &trial)?;
     let mut bytes = Vec::new();
     let file = open(&kept, &asked.path)?;
-    tokio::task::block_in_place(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
+    practicum_engine::run::run_blocking(|| file.take(64 * 1024 * 1024).read_to_end(&mut bytes))
         .map_err(|error| Failure::Broken(error.to_string()))?;
     let headers = [(CONTENT_TYPE, "application/octet-stream"), (CONTENT_DISPOSITION, "attachment")];
     Ok((headers, Body::from(bytes)).into_response())
