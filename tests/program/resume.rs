@@ -291,5 +291,5 @@ fn a_measurement_of_noise_is_whole_or_goes_on() {
     let run = again(&project, &["run", "evals", "-q", "--json"]).exits(0).json();
     let run = run["run"].as_str().expect("an id");
     let refused = again(&project, &["noise", "--resume", run]).exits(2);
-    assert!(refused.stderr.contains("is no measurement of noise"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("was not begun by practicum noise"), "{}", refused.stderr);
 }
