@@ -80,14 +80,6 @@ impl PreparedRun {
         }
         let sandbox_mode = setting(&layers, &SANDBOX)?;
         let hidden = hidden_files(&plan, &options, &project);
-        let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
-        left_out.iter().for_each(|note| observer.on_files_not_staged(note));
-        notices.extend(left_out);
-        let scrubber = scrubber(&agents, &environment);
-        let mut tell = |text: &str| observer.on_notice(text);
-        let shared = shared_services(&options, &limits, &layers, &project, &scrubber, &mut tell)?;
-        let retry = Retry { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
-        let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
         let keys = trial_keys(&plan, &agents, &environment, sandbox_mode, &options, &hidden);
         // A cassette is written, and played, by what is asked now.
         let has_cassette = options.inputs.record.is_some() || options.inputs.replay.is_some();
@@ -99,6 +91,15 @@ impl PreparedRun {
             cache,
             !options.no_reuse,
         );
+        // Which files are hidden is known once the keys have listed what is staged.
+        let left_out = describe_hidden_files(&hidden, &plan, &options, &project);
+        left_out.iter().for_each(|note| observer.on_files_not_staged(note));
+        notices.extend(left_out);
+        let scrubber = scrubber(&agents, &environment);
+        let mut tell = |text: &str| observer.on_notice(text);
+        let shared = shared_services(&options, &limits, &layers, &project, &scrubber, &mut tell)?;
+        let retry = Retry { times: setting(&layers, &RETRIES)?, wait: setting(&layers, &RETRY_WAIT)? };
+        let (jobs, judge_jobs) = (setting(&layers, &JOBS)?, setting(&layers, &JUDGE_JOBS)?);
         let probes = match setting(&layers, &PROBE)? {
             true => intake::probes(&plan, &mut reusable, &options.inputs)?,
             // Without probes, stored ones do not count either.
